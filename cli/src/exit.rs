@@ -1,0 +1,57 @@
+//! Exit codes, documented in `docs/reference/exit-codes.md`.
+
+use std::fmt;
+
+/// How memtrial ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done.
+    Done = 0,
+    /// The answer is negative where a gate was asked for.
+    Negative = 1,
+    /// The command line is wrong.
+    Usage = 2,
+    /// An input is bad.
+    BadInput = 3,
+    /// Something is missing here: a sandbox back end, disk, an endpoint.
+    Environment = 4,
+    /// Finished, with some trials failed by infrastructure.
+    PartlyFailed = 5,
+    /// Interrupted; everything finished is kept.
+    Interrupted = 130,
+}
+
+/// An error with the exit code that it leads to.
+#[derive(Debug)]
+pub struct Failure {
+    /// The exit code.
+    pub exit: Exit,
+    /// What happened.
+    pub error: anyhow::Error,
+}
+
+impl Failure {
+    /// A wrong command line.
+    pub fn usage(error: impl Into<anyhow::Error>) -> Self {
+        Self { exit: Exit::Usage, error: error.into() }
+    }
+
+    /// A bad input.
+    pub fn input(error: impl Into<anyhow::Error>) -> Self {
+        Self { exit: Exit::BadInput, error: error.into() }
+    }
+
+    /// Something missing here.
+    pub fn environment(error: impl Into<anyhow::Error>) -> Self {
+        Self { exit: Exit::Environment, error: error.into() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.error)
+    }
+}
+
+/// What a command returns.
+pub type Outcome = Result<Exit, Failure>;

@@ -1,0 +1,10 @@
+//! The memtrial command.
+mod commands;
+mod exit;
+mod ui;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    commands::main()
+}

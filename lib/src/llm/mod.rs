@@ -1,0 +1,134 @@
+//! How a model is asked: the client, retry, price, the journal, replay.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// What calls to models cost: counted tokens, money and time. Sums of unknown and known money are unknown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Cost {
+    /// Model calls.
+    pub calls: u64,
+    /// Prompt tokens, cached ones included.
+    pub prompt_tokens: u64,
+    /// Prompt tokens that the endpoint's cache held.
+    pub cached_tokens: u64,
+    /// Completion tokens, reasoning included.
+    pub completion_tokens: u64,
+    /// Wall-clock seconds.
+    pub seconds: f64,
+    /// US dollars by the price list; `None`: some call's price is unknown.
+    pub list_usd: Option<f64>,
+    /// US dollars that the endpoint says it charged; `None`: it did not say for some call.
+    pub paid_usd: Option<f64>,
+}
+
+impl Cost {
+    /// Nothing spent: the neutral element of [`Cost::plus`].
+    pub const ZERO: Self = Self {
+        calls: 0,
+        prompt_tokens: 0,
+        cached_tokens: 0,
+        completion_tokens: 0,
+        seconds: 0.0,
+        list_usd: Some(0.0),
+        paid_usd: Some(0.0),
+    };
+
+    /// The sum of two costs.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let money = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
+        Self {
+            calls: self.calls + other.calls,
+            prompt_tokens: self.prompt_tokens + other.prompt_tokens,
+            cached_tokens: self.cached_tokens + other.cached_tokens,
+            completion_tokens: self.completion_tokens + other.completion_tokens,
+            seconds: self.seconds + other.seconds,
+            list_usd: money(self.list_usd, other.list_usd),
+            paid_usd: money(self.paid_usd, other.paid_usd),
+        }
+    }
+}
+
+/// One chat completion to ask for.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Request {
+    /// Messages in the wire format of OpenAI chat completions.
+    pub messages: Vec<Value>,
+    /// Tools in the same format; empty: none are sent.
+    pub tools: Vec<Value>,
+    /// Sampling parameters and whatever else the endpoint takes, merged into the request body.
+    pub params: Map<String, Value>,
+    /// The replicate's number, where it is to be sent.
+    pub seed: Option<u64>,
+}
+
+/// A model's answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// `choices[0].message`, untouched.
+    pub message: Value,
+    /// `choices[0].finish_reason`.
+    pub finish_reason: Option<String>,
+    /// The whole response, untouched.
+    pub response: Value,
+    /// What it cost.
+    pub cost: Cost,
+}
+
+/// Why a model gave no answer.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum LlmError {
+    /// The endpoint cannot be reached, closed the connection, or kept failing after all retries.
+    #[error("model endpoint {endpoint}: {reason} (tried {attempts} times)")]
+    Unreachable {
+        /// Its address, without secrets.
+        endpoint: String,
+        /// The last failure.
+        reason: String,
+        /// How often it was tried.
+        attempts: u32,
+    },
+    /// The endpoint refused the request for good (authentication, unknown model, bad parameter).
+    #[error("model endpoint {endpoint} refused the request: HTTP {status}: {reason}")]
+    Refused {
+        /// Its address, without secrets.
+        endpoint: String,
+        /// The HTTP status.
+        status: u16,
+        /// Its words.
+        reason: String,
+    },
+    /// The prompt is longer than the model's context window.
+    #[error("the prompt is longer than the context window of the model: {reason}")]
+    ContextWindowExceeded {
+        /// The endpoint's words.
+        reason: String,
+    },
+    /// A recorded run holds no further answer.
+    #[error("the recorded trajectory holds no answer number {number}")]
+    Exhausted {
+        /// The call that found none, from 1.
+        number: u64,
+    },
+    /// The journal cannot be written or does not fit the run.
+    #[error("call journal {path}: {reason}")]
+    Journal {
+        /// The file.
+        path: String,
+        /// What happened.
+        reason: String,
+    },
+}
+
+/// Something that answers chat completions.
+#[async_trait]
+pub trait Model: Send + Sync {
+    /// Asks once (retries inside).
+    async fn complete(&self, request: &Request) -> Result<Reply, LlmError>;
+
+    /// The model's name, as predictions carry it.
+    fn name(&self) -> &str;
+}

@@ -1,0 +1,5 @@
+//! The trial design: conditions, lock, run, resume.
+
+mod record;
+
+pub use record::{MemoryNote, TrialKey, TrialRecord};

@@ -1,0 +1,1 @@
+//! What the host and the runner say to each other.

@@ -1,0 +1,3 @@
+//! The program inside a sandbox.
+#![allow(missing_docs)]
+fn main() {}

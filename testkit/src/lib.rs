@@ -1,0 +1,1 @@
+//! Fixtures for memtrial's own tests and its demonstration.

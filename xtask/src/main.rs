@@ -1,0 +1,2 @@
+//! Checks and generated files of the workspace.
+fn main() {}
