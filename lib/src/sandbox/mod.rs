@@ -77,6 +77,15 @@ pub struct Spec {
     pub mounts: Vec<Mount>,
 }
 
+/// Where in a sandbox a task's repository lies, and the environment of every command there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The repository's folder: absolute.
+    pub workdir: String,
+    /// Environment variables (`PATH` with the task's toolchain, the recipe's own).
+    pub env: BTreeMap<String, String>,
+}
+
 /// One command.
 #[derive(Debug, Clone)]
 pub struct Exec {
