@@ -166,7 +166,7 @@ impl Environments {
     async fn build(&self, task: &SolverView, plan: &recipe::Plan, key: &str) -> Result<(), EnvironmentError> {
         let clone = repository::find(&self.settings.repos, &task.repo)?;
         let scratch = tempfile::tempdir()
-            .map_err(|source| EnvironmentError::Io { path: std::env::temp_dir(), source })?;
+            .map_err(|source| EnvironmentError::Io { path: "the temporary folder".into(), source })?;
         let bundle = repository::bundle(&clone, &task.repo, &task.base_commit, scratch.path()).await?;
         let bytes = fs_err::tokio::read(&bundle.path)
             .await
