@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::StudyError;
 use crate::dataset::Chronology;
-use crate::llm::Price;
+use crate::llm::Endpoint;
 use crate::sandbox::{Image, Limits, Mount};
 use crate::task::InstanceId;
 
@@ -85,30 +85,8 @@ pub struct Condition {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", tag = "kind")]
 pub enum Solver {
-    /// A model behind an OpenAI-compatible endpoint.
-    #[serde(rename_all = "kebab-case")]
-    Openai {
-        /// The model's name there.
-        model: String,
-        /// The endpoint, ending in `/v1`; `study run --endpoint NAME=URL` overrides it. Not part of the lock.
-        #[serde(default)]
-        base_url: Option<String>,
-        /// The name of the environment variable that holds the key.
-        #[serde(default)]
-        api_key_env: Option<String>,
-        /// Sampling parameters and whatever else the endpoint takes.
-        #[serde(default)]
-        params: Map<String, Value>,
-        /// Whether the replicate's number is sent as `seed`.
-        #[serde(default = "yes")]
-        send_seed: bool,
-        /// US dollars per million tokens; none: unknown.
-        #[serde(default)]
-        price: Option<Price>,
-        /// Seconds that one request may take.
-        #[serde(default)]
-        timeout: Option<u64>,
-    },
+    /// A model behind an OpenAI-compatible endpoint. Its address is not part of the lock.
+    Openai(Endpoint),
     /// Re-executes the actions of recorded trajectories.
     #[serde(rename_all = "kebab-case")]
     Replay {
@@ -219,10 +197,6 @@ fn tokens() -> u64 {
     1024
 }
 
-fn yes() -> bool {
-    true
-}
-
 impl Design {
     /// Reads a study file; its paths become relative to the current folder instead of the file's.
     ///
@@ -243,7 +217,7 @@ impl Design {
     fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
         let replays = self.solvers.values_mut().filter_map(|solver| match solver {
             Solver::Replay { trajectories } => Some(trajectories),
-            Solver::Openai { .. } => None,
+            Solver::Openai(_) => None,
         });
         self.tasks.iter_mut().chain(self.history.iter_mut()).chain([&mut self.repos]).chain(replays)
     }
