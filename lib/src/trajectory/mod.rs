@@ -18,6 +18,7 @@ mod whole;
 
 pub use error::TrajectoryError;
 pub use format::{ActionPattern, Format};
+pub(crate) use message::kind;
 pub use message::{Action, Message, Observation, Role, Usage};
 pub use replies::{RecordedReply, recorded_replies};
 pub use stream::{Limits, Part, StreamReport, stream, stream_file};
