@@ -175,7 +175,9 @@ fn choose<'a>(plan: &Plan, targets: &'a [Target], runs: &[Run]) -> Result<Vec<Ch
         let used = |target: &Target| choices.iter().filter(|choice| choice.target.key == target.key).count();
         let fitting =
             free.iter().enumerate().filter_map(|(at, target)| Some((at, host(kind, target, runs)?)));
-        let best = fitting.min_by_key(|&(at, _)| (used(free[at]), at));
+        // Where nothing earlier exists memory abstains, and a needle that does not fire proves little.
+        let untaught = |target: &Target| host(Kind::None, target, runs).is_none();
+        let best = fitting.min_by_key(|&(at, _)| (untaught(free[at]), used(free[at]), at));
         let (at, run) = best.with_context(|| {
             format!(
                 "no target is left for {kind:?}: it needs a row and a run of the same repository that fit"
