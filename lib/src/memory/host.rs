@@ -286,11 +286,11 @@ fn check_history(target: &InstanceId, order: &[InstanceId]) -> Result<BTreeSet<I
     for origin in order {
         let refuse =
             |reason| MemoryError::NotEligible { target: target.clone(), origin: origin.clone(), reason };
-        if origin.as_str().eq_ignore_ascii_case(target.as_str()) {
-            return Err(refuse("the target's own run"));
-        }
         if !origin.same_repo(target) {
             return Err(refuse("of another repository"));
+        }
+        if origin.number() == target.number() {
+            return Err(refuse("the target's own run"));
         }
         if !eligible.insert(origin.clone()) {
             return Err(refuse("listed twice"));

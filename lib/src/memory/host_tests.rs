@@ -74,6 +74,16 @@ fn query(text: &str) -> Query {
     })
 }
 
+#[test]
+fn a_study_may_build_and_ask_on_any_thread() {
+    fn sendable<T: Send>(_: T) {}
+    let disk = Disk { target: id("acme__widget-3"), runs: Vec::new() };
+    sendable(async {
+        let mut host = Host::build(Box::new(Off), &disk, setup(Budget::default())).await?;
+        host.retrieve(&query("a")).await
+    });
+}
+
 /// A system that answers with what it is told to, and shows what it was given.
 #[derive(Default)]
 struct Scripted {
