@@ -77,7 +77,7 @@ fn model_classes_and_old_keys_choose_the_mode() {
     assert_eq!(text(import).mode, Mode::Text { action_regex: "<c>(.*?)</c>".into() });
 
     let v1 = text(
-        "agent:\n  action_observation_template: '{{output.output}}'\n  format_error_template: no\n  \
+        "agent:\n  action_observation_template: '{{output.output}}'\n  format_error_template: none\n  \
          timeout_template: slow\n",
     );
     assert_eq!(
@@ -106,7 +106,20 @@ fn what_is_wrong_is_named() {
         error("model: {model_class: litellm_textbased, action_regex: '(a)(b)'}"),
         error("model: {model_class: litellm_textbased, action_regex: '('}").lines().next().unwrap().to_owned(),
         Layer::from_yaml("x.yaml", "- 1").unwrap_err().to_string(),
-    ].join("\n"), @"");
+    ].join("\n"), @r#"
+    agent configuration: agent.system_template is missing; an override alone has no templates: give `-c memtrial` or a file before it
+    agent configuration override "a..b=1" has an empty key; write it as agent.step_limit=50
+    agent configuration: agent.step_limit must be a number that is not negative, not "many"
+    agent configuration: agent.step_limit must be a whole number, not 1.5
+    agent configuration: agent.cost_limit must be a number that is not negative, not -1
+    agent configuration: section `agent` must be a mapping with keys such as `agent`, `environment` and `model`
+    agent configuration: environment.env must be a mapping of strings (quote numbers and `off`), not {"A":1}
+    agent configuration: environment.interpreter must be a list of at least one string, not []
+    agent configuration: the template model.observation_template cannot be rendered: syntax error: unexpected end of block (line 1)
+    agent configuration: model.action_regex "(a)(b)": it has 2 groups; at most one may capture the command
+    agent configuration: model.action_regex "(": regex parse error:
+    agent configuration: x.yaml must be a mapping with keys such as `agent`, `environment` and `model`
+    "#);
     let missing = Config::load(&["/nowhere/at-all.yaml"]).unwrap_err().to_string();
     assert!(missing.starts_with("agent configuration /nowhere/at-all.yaml: "), "{missing}");
     let broken = Layer::from_yaml("x.yaml", "a: [").unwrap_err().to_string();

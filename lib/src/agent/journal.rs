@@ -132,6 +132,13 @@ impl<T: Serialize + DeserializeOwned> Lines<T> {
     }
 }
 
+impl<T> Drop for Lines<T> {
+    /// Closing alone would not do: a child process that is just being started holds a copy until it has begun.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
 /// Both files of one run. While it is open no other process can open it.
 #[derive(Debug)]
 pub(super) struct Journal {
@@ -150,7 +157,7 @@ impl Journal {
         match events.recorded.pop_front() {
             None => events.append(&entry)?,
             Some(first) if first == entry => {}
-            Some(_) => return Err(JournalError::OtherRun { path: events.path }),
+            Some(_) => return Err(JournalError::OtherRun { path: events.path.clone() }),
         }
         Ok(Self { events, messages })
     }

@@ -115,7 +115,7 @@ fn one_malformed_call_spoils_the_turn_and_the_reply_is_kept_aside() {
     );
     assert_eq!(error["extra"]["interrupt_type"], "FormatError");
     assert_eq!(error["extra"]["response"]["choices"][0]["message"], message);
-    assert_eq!((state.usd(), state.calls(), state.cost().calls), (0.25, 1, 1));
+    assert_eq!((state.usd(), state.calls(), state.cost().calls), (0.25, 2, 1));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn format_errors_in_a_row_end_the_run_and_a_clean_turn_resets_them() {
     assert_eq!(ended(&run), (exit::REPEATED_FORMAT_ERROR, ""));
     assert_eq!(contents(&run).last().unwrap(), "exit: RepeatedFormatError");
     let mut patient = state("agent: {max_consecutive_format_errors: 0}", None);
-    play(&mut patient, (0..20).map(|_| bad()));
+    play(&mut patient, (0..10).map(|_| bad()));
     assert_eq!(patient.finished(), None);
 }
 

@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(error.class, "UndefinedError");
         assert_eq!(
             error.to_string(),
-            "the template agent.instance_template cannot be rendered: undefined value (line 2)"
+            "the template agent.instance_template cannot be rendered: undefined value: `nothing` is undefined (line 2)"
         );
         assert_eq!(check("t", "{% if %}").unwrap_err().class, "TemplateSyntaxError");
     }

@@ -6,8 +6,8 @@ use crate::sandbox::{Exec, OutputLimit, Place, Sandbox, SandboxError};
 
 /// Everything that git would add, written as a tree: contents, names, modes and links of tracked and of new files.
 /// A copy of the index keeps git's knowledge of unchanged files, so the cost is that of the changed ones; objects go
-/// to a folder of their own and vanish with it. Caches that hold time stamps are left out: they differ between two
-/// runs of the same command.
+/// to a folder of their own and vanish with it. What holds time stamps is left out, since it differs between two runs
+/// of the same command: caches, and commits but for their trees.
 const SCRIPT: &str = r#"
 set -e
 scratch=$(mktemp -d)
@@ -22,8 +22,10 @@ export GIT_INDEX_FILE="$scratch/index" GIT_OBJECT_DIRECTORY="$scratch/objects"
 export GIT_ALTERNATE_OBJECT_DIRECTORIES="$objects" GIT_OPTIONAL_LOCKS=0
 git -c safe.directory='*' -c core.fsmonitor=false -c core.compression=0 -c core.excludesFile="$scratch/exclude" \
     -c advice.addEmbeddedRepo=false add -A --ignore-errors . >/dev/null 2>&1 || true
+git -c safe.directory='*' rm -r -q -f --cached --ignore-unmatch -- ':(glob)**/__pycache__/**' ':(glob)**/*.py[co]' \
+    ':(glob)**/.pytest_cache/**' ':(glob)**/.mypy_cache/**' ':(glob)**/.ruff_cache/**' >/dev/null 2>&1 || true
 tree=$(git -c safe.directory='*' write-tree)
-head=$(git -c safe.directory='*' rev-parse -q --verify HEAD || echo none)
+head=$(git -c safe.directory='*' rev-parse -q --verify 'HEAD^{tree}' || echo none)
 echo "$head $tree"
 "#;
 
