@@ -10,10 +10,10 @@ const SPACE: &str =
     r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]";
 
 /// A regular expression compiled at first use.
-pub(super) type Pattern = LazyLock<Regex>;
+pub(in crate::grade) type Pattern = LazyLock<Regex>;
 
 /// Compiles a literal pattern in which `ω` stands for one white-space character of Python.
-pub(super) fn pattern(literal: &str) -> Regex {
+pub(in crate::grade) fn pattern(literal: &str) -> Regex {
     match Regex::new(&literal.replace('ω', SPACE)) {
         Ok(regex) => regex,
         Err(error) => unreachable!("a literal pattern is wrong: {error}"),
