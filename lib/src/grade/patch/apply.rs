@@ -9,7 +9,7 @@ use super::normalise;
 use crate::sandbox::{Exec, Output, Place, Sandbox, SandboxError};
 
 /// Which step of the chain took a patch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
     /// `git apply`.
@@ -23,7 +23,8 @@ pub enum Step {
 }
 
 impl Step {
-    const CHAIN: [Self; 4] = [Self::Plain, Self::AlreadyApplied, Self::ThreeWay, Self::IgnoreWhitespace];
+    /// From strict to tolerant. Only for a tree that equals `HEAD`: a three-way merge can leave marks.
+    pub const CHAIN: [Self; 4] = [Self::Plain, Self::AlreadyApplied, Self::ThreeWay, Self::IgnoreWhitespace];
 
     fn arguments(self) -> &'static str {
         match self {
@@ -115,6 +116,24 @@ pub async fn settle(sandbox: &mut dyn Sandbox, place: &Place) -> Result<(), Sand
     must(sandbox, place, "look at the repository", script, Vec::new()).await.map(drop)
 }
 
+/// Commits everything but ignored files, so that the tree equals `HEAD`; [`undo`] takes the commit back.
+///
+/// # Errors
+/// When the sandbox fails.
+pub async fn commit(sandbox: &mut dyn Sandbox, place: &Place) -> Result<(), SandboxError> {
+    let script = "git add -A && git commit -q --no-verify --allow-empty -m prediction";
+    must(sandbox, place, "commit the prediction", script, Vec::new()).await.map(drop)
+}
+
+/// Drops the last commit and its changes.
+///
+/// # Errors
+/// When the sandbox fails.
+pub async fn undo(sandbox: &mut dyn Sandbox, place: &Place) -> Result<(), SandboxError> {
+    let script = "git reset -q --hard HEAD~1 && git clean -fdq";
+    must(sandbox, place, "take the prediction back", script, Vec::new()).await.map(drop)
+}
+
 /// Makes the tree equal `HEAD` again. Files that git ignores or that `.git/info/exclude` lists (what the installation
 /// left) stay.
 ///
@@ -125,10 +144,7 @@ pub async fn restore(sandbox: &mut dyn Sandbox, place: &Place) -> Result<(), San
     must(sandbox, place, "restore the repository", script, Vec::new()).await.map(drop)
 }
 
-/// Applies a patch: the first step that takes it wins. When none does, the tree is as before.
-///
-/// The tree must equal `HEAD` where `restorable` is true; otherwise (the test patch, applied above another patch) only
-/// steps that change everything or nothing are tried.
+/// Applies a patch: the first of the steps that takes it wins. When none does, the tree is as before.
 ///
 /// # Errors
 /// [`ApplyError::Refused`] with what git said at each step.
@@ -136,14 +152,11 @@ pub async fn apply(
     sandbox: &mut dyn Sandbox,
     place: &Place,
     patch: &str,
-    restorable: bool,
+    steps: &[Step],
 ) -> Result<(Step, Vec<Refusal>), ApplyError> {
     let bytes = normalise(patch).into_owned().into_bytes();
     let mut refusals = Vec::new();
-    for step in Step::CHAIN {
-        if step == Step::ThreeWay && !restorable {
-            continue;
-        }
+    for &step in steps {
         let script = format!("git apply {} --whitespace=nowarn -", step.arguments());
         let output = git(sandbox, place, &script, bytes.clone()).await?;
         if output.success() {
