@@ -1,10 +1,14 @@
 //! Whether the patch works: apply, run, read the log, reach a verdict.
 //!
-//! [`grade`] does it for one prediction in one sandbox.
+//! [`grade`] does it for one prediction in one sandbox, [`run::GradeRun`] for many.
 
 pub mod expect;
+pub mod files;
 pub mod logs;
 pub mod patch;
+pub mod predictions;
+pub mod reports;
+pub mod run;
 
 mod attempt;
 mod execute;
