@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -84,7 +85,7 @@ pub struct Run<'a> {
 }
 
 /// A run that came to its end by the agent's doing.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finished {
     /// `Submitted`, `LimitsExceeded`, `TimeExceeded`, `RepeatedFormatError` or `ContextWindowExceededError`.
     pub exit_status: String,

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use super::date;
@@ -15,7 +15,7 @@ use crate::task::{InstanceId, Task};
 use crate::trajectory::{Limits, Part, StreamReport, Summary, SummaryBuilder, TrajectoryError, stream_file};
 
 /// What "earlier" means.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Chronology {
     /// The pull request's number: the order of opening, as VibeMemBench defines it.

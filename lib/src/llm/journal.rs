@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{LlmError, Model, Reply, Request};
+use super::{Cost, LlmError, Model, Reply, Request};
 
 /// A line of `calls.jsonl`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -153,6 +153,21 @@ fn lock(log: &Mutex<Log>) -> std::sync::MutexGuard<'_, Log> {
 }
 
 /// The entries, and how many bytes they take; a last line beyond that is torn.
+/// What the calls of a journal cost; a torn last line is left out, a missing file holds no call.
+///
+/// # Errors
+/// When the file cannot be read or is no journal.
+pub fn spent(path: &Path) -> Result<Cost, LlmError> {
+    let wrong = |reason: String| LlmError::Journal { path: path.display().to_string(), reason };
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Cost::ZERO),
+        Err(error) => return Err(wrong(error.to_string())),
+    };
+    let (entries, _) = parse(&bytes).map_err(wrong)?;
+    Ok(entries.iter().fold(Cost::ZERO, |sum, entry| sum.plus(entry.reply.cost)))
+}
+
 fn parse(bytes: &[u8]) -> Result<(VecDeque<Entry>, usize), String> {
     let (mut entries, mut whole) = (VecDeque::new(), 0);
     for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {

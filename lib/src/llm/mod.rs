@@ -14,7 +14,7 @@ mod stream;
 
 pub use client::{Limiter, OpenAi};
 pub use endpoint::{Endpoint, Secret};
-pub use journal::Journaled;
+pub use journal::{Journaled, spent};
 pub use price::{Price, Prices};
 pub use probe::{Probe, SeedSupport, probe, probe_seed};
 pub use replay::Replay;
@@ -58,6 +58,23 @@ impl Cost {
         list_usd: Some(0.0),
         paid_usd: Some(0.0),
     };
+
+    /// This cost shared equally by `served` trials; counts are rounded up, so that no cost disappears.
+    #[must_use]
+    pub fn divided(self, served: u64) -> Self {
+        let served = served.max(1);
+        let share = |usd: Option<f64>| usd.map(|usd| usd / served as f64);
+        Self {
+            calls: self.calls.div_ceil(served),
+            prompt_tokens: self.prompt_tokens.div_ceil(served),
+            cached_tokens: self.cached_tokens.div_ceil(served),
+            completion_tokens: self.completion_tokens.div_ceil(served),
+            seconds: self.seconds / served as f64,
+            unmetered_calls: self.unmetered_calls.div_ceil(served),
+            list_usd: share(self.list_usd),
+            paid_usd: share(self.paid_usd),
+        }
+    }
 
     /// The sum of two costs.
     #[must_use]

@@ -104,6 +104,15 @@ pub struct Retrieved {
     pub retrieve: Cost,
 }
 
+impl Retrieved {
+    /// Of a study that names no history: there was nothing to ask.
+    pub fn without_history() -> Self {
+        let store = Store { digest: String::new(), records: 0, bytes: 0 };
+        let outcome = Outcome::Abstained { reason: "the study names no history".into() };
+        Self { outcome, store, eligible: 0, build: Cost::ZERO, retrieve: Cost::ZERO }
+    }
+}
+
 impl Host {
     /// Builds a frozen store for the target of a history.
     ///

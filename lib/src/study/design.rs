@@ -131,7 +131,12 @@ pub struct Sandbox {
 
 impl Default for Sandbox {
     fn default() -> Self {
-        Self { backend: "namespaces".into(), base: "host".into(), mounts: Vec::new(), limits: Limits::default() }
+        Self {
+            backend: "namespaces".into(),
+            base: "host".into(),
+            mounts: Vec::new(),
+            limits: Limits::default(),
+        }
     }
 }
 
@@ -205,7 +210,8 @@ impl Design {
     pub fn read(path: &Path) -> Result<Self, StudyError> {
         let bad = |reason: String| StudyError::Design { path: path.to_owned(), reason };
         let text = fs_err::read_to_string(path).map_err(StudyError::io(path))?;
-        let mut design: Self = toml::from_str(&text).map_err(|error| bad(error.to_string().trim_end().into()))?;
+        let mut design: Self =
+            toml::from_str(&text).map_err(|error| bad(error.to_string().trim_end().into()))?;
         design.check().map_err(bad)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         for place in design.paths() {
@@ -246,7 +252,9 @@ impl Design {
             // they become folder names
             let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
             if name.is_empty() || !plain {
-                return Err(format!("{name:?}: names of conditions and solvers hold letters, digits, - and _ only"));
+                return Err(format!(
+                    "{name:?}: names of conditions and solvers hold letters, digits, - and _ only"
+                ));
             }
         }
         image(&self.sandbox.base)?;

@@ -41,7 +41,9 @@ pub enum StudyError {
         changes: String,
     },
     /// Another process runs this study.
-    #[error("the study in {path} is being run by another process; wait for it, or name another folder with --out")]
+    #[error(
+        "the study in {path} is being run by another process; wait for it, or name another folder with --out"
+    )]
     Busy {
         /// The study's folder.
         path: PathBuf,

@@ -123,8 +123,7 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StudyErr
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(StudyError::io(path)(error)),
     };
-    serde_json::from_slice(&bytes).map(Some).map_err(|error| StudyError::Damaged {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    })
+    serde_json::from_slice(&bytes)
+        .map(Some)
+        .map_err(|error| StudyError::Damaged { path: path.to_owned(), reason: error.to_string() })
 }

@@ -23,6 +23,19 @@ pub enum Role {
     Exit,
 }
 
+impl Role {
+    /// Its name in files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+            Self::Exit => "exit",
+        }
+    }
+}
+
 /// A message of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
@@ -106,14 +119,7 @@ impl Message {
 
     /// A message with a role and a text, as the agent writes system, task and user messages.
     pub fn text_message(role: Role, content: impl Into<String>) -> Self {
-        let name = match role {
-            Role::System => "system",
-            Role::User => "user",
-            Role::Assistant => "assistant",
-            Role::Tool => "tool",
-            Role::Exit => "exit",
-        };
-        let raw = [("role", name.to_owned()), ("content", content.into())];
+        let raw = [("role", role.as_str().to_owned()), ("content", content.into())];
         Self {
             role,
             raw: raw.into_iter().map(|(key, value)| (key.to_owned(), Value::String(value))).collect(),
