@@ -12,7 +12,10 @@ fn main() {
     for path in ["runner/src", "runner/Cargo.toml", "Cargo.lock", "Cargo.toml"] {
         println!("cargo::rerun-if-changed={}", workspace.join(path).display());
     }
-    assert!(variable("CARGO_CFG_TARGET_OS") == "linux", "memtrial's sandboxes need Linux: build for a Linux target");
+    assert!(
+        variable("CARGO_CFG_TARGET_OS") == "linux",
+        "memtrial's sandboxes need Linux: build for a Linux target"
+    );
     let program = build(&workspace, &variable("TARGET"), &PathBuf::from(variable("OUT_DIR")).join("runner"));
     println!("cargo::rustc-env=MEMTRIAL_RUNNER={}", program.display());
 }
@@ -27,7 +30,17 @@ fn build(workspace: &Path, target: &str, folder: &Path) -> PathBuf {
         }
     }
     cargo
-        .args(["build", "--release", "--offline", "--locked", "--quiet", "--bin", "memtrial-runner", "--target", target])
+        .args([
+            "build",
+            "--release",
+            "--offline",
+            "--locked",
+            "--quiet",
+            "--bin",
+            "memtrial-runner",
+            "--target",
+            target,
+        ])
         .arg("--manifest-path")
         .arg(workspace.join("runner/Cargo.toml"))
         .arg("--target-dir")
