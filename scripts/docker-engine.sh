@@ -1,11 +1,11 @@
 #!/bin/sh
 # Starts or stops a Docker Engine of its own in a folder, for machines where none runs (CI, containers, test machines).
 #
-#   scripts/docker-engine.sh start DIR    prints `export DOCKER_HOST=unix://DIR/docker.sock` when it is up
+#   scripts/docker-engine.sh start DIR    prints unix://DIR/docker.sock, the value for DOCKER_HOST, when it is up
 #   scripts/docker-engine.sh stop DIR     ends it by its pid file
 #
 # It has no network of its own (no bridge, no firewall rules): containers get `--network none` or `--network host`.
-# Needs root and Docker Engine (Debian: scripts/install-packages.sh --docker).
+# Needs root and Docker Engine (Debian: scripts/install-packages.sh --with-docker).
 set -eu
 
 usage() {
@@ -26,11 +26,11 @@ running() {
 
 start() {
     if running && docker version >/dev/null 2>&1; then
-        echo "export DOCKER_HOST=$DOCKER_HOST"
+        echo "$DOCKER_HOST"
         return
     fi
     command -v dockerd >/dev/null || {
-        echo "$0: no dockerd here; run scripts/install-packages.sh --docker" >&2
+        echo "$0: no dockerd here; run scripts/install-packages.sh --with-docker" >&2
         exit 4
     }
     rm -f "$dir/pid"
@@ -46,7 +46,7 @@ start() {
         fi
         sleep 0.5
     done
-    echo "export DOCKER_HOST=$DOCKER_HOST"
+    echo "$DOCKER_HOST"
 }
 
 stop() {

@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use memtrial::sandbox::conformance::{self, Canary, Claim, Options, Outcome};
@@ -27,7 +28,8 @@ struct Planted(Vec<Canary>);
 
 impl Planted {
     fn new() -> Self {
-        let word = format!("canary{:x}", std::process::id());
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let word = format!("canary{:x}x{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_else(|| "/root".into()));
         let places = [home, PathBuf::from("/var/tmp")].map(|folder| folder.join(format!(".memtrial-{word}")));
         let canaries = places.map(|path| {

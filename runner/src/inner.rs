@@ -1,13 +1,10 @@
 //! `inner`: the first process inside a sandbox of namespaces. It builds the root file system, gives up its
 //! privileges and serves.
 
-use std::fs::File;
 use std::io::Read;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 
 use rustix::fs::Mode;
-use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Signal, set_parent_process_death_signal, setsid, umask};
 use rustix::system::sethostname;
 use rustix::thread::UnshareFlags;
@@ -15,7 +12,7 @@ use rustix::thread::UnshareFlags;
 use crate::fault::{During, Fault, Result};
 use crate::outer::{Inner, unshare};
 use crate::serve::{Serve, serve};
-use crate::{limits, network, privileges, root};
+use crate::{inherited, limits, network, privileges, root};
 
 /// Reads the description from the inherited pipe, becomes the sandbox, serves until the host closes its end.
 pub fn run(pipe: &str) -> Result<()> {
@@ -23,10 +20,10 @@ pub fn run(pipe: &str) -> Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL)).during("tie to the process outside")?;
     let pipe = pipe.parse().map_err(|_| Fault("`inner` is started by `enter` only".into()))?;
     let mut json = Vec::new();
-    inherited(pipe)?.read_to_end(&mut json).during("read the description")?;
+    inherited::take(pipe)?.read_to_end(&mut json).during("read the description")?;
     let inner: Inner =
         serde_json::from_slice(&json).map_err(std::io::Error::from).during("the description")?;
-    let events = inner.events.map(inherited).transpose()?;
+    let events = inner.events.map(inherited::take).transpose()?;
     let _ = setsid();
     umask(Mode::from_raw_mode(0o022));
     let mut flags =
@@ -44,13 +41,4 @@ pub fn run(pipe: &str) -> Result<()> {
     privileges::drop_most()?;
     let limits = Some(inner.limits.unwrap_or_else(|| "rlimits".to_owned()));
     serve(Serve { root: PathBuf::from("/"), limits, oom: events })
-}
-
-/// Takes over a descriptor that the parent left open for this process.
-#[expect(unsafe_code, reason = "a number on the command line becomes a descriptor")]
-fn inherited(fd: RawFd) -> Result<File> {
-    // SAFETY: the parent passes descriptors that it opened for this process alone, and each is taken over once.
-    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    fcntl_setfd(&fd, FdFlags::CLOEXEC).during("an inherited descriptor")?;
-    Ok(File::from(fd))
 }

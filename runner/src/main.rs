@@ -7,6 +7,7 @@ mod disk;
 mod exec;
 mod fault;
 mod files;
+mod inherited;
 mod inner;
 mod limits;
 mod network;
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.as_slice() {
         ["serve"] => serve("/"),
         ["serve", root] => serve(root),
-        ["enter"] => outer::run(),
+        ["enter"] => inherited::keep_back().and_then(|()| outer::run()),
         ["inner", pipe] => inner::run(pipe).map(|()| exit::DONE),
         _ => Err(Fault("usage: memtrial-runner serve [ROOT] | enter".into())),
     };
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
 }
 
 fn serve(root: &str) -> Result<u8, Fault> {
+    inherited::keep_back()?;
     let serve = serve::Serve { root: root.into(), limits: None, oom: None };
     serve::serve(serve).map(|()| exit::DONE)
 }

@@ -1,1 +1,67 @@
-//! TBD
+//! The fixed agent: a state machine without input or output, and its driver.
+//!
+//! The [`State`] takes [`Event`]s and answers with [`Effect`]s; it follows mini-swe-agent 2.4.6 message for message.
+//! [`drive`] performs the effects in a sandbox and against a model, journals each event before it is used, resumes
+//! an interrupted run, and writes the trajectory.
+//!
+//! Where it differs from mini-swe-agent on purpose:
+//! - a call of unknown price counts as free and does not end the run (there: `RuntimeError`);
+//! - output is passed on as the command wrote it (there: `\r\n` and `\r` become `\n`, which spoils patches of files
+//!   with CRLF lines);
+//! - a shell that a signal ended has return code 128 + signal, as in its docker environment (its local one: −signal);
+//! - after a time-out the whole process tree is dead, and the model reads the command, not the back end's argv;
+//! - a token limit and a context limit end a run as well.
+
+mod config;
+mod driver;
+mod journal;
+mod keys;
+mod machine;
+mod message;
+mod parse;
+mod pyjson;
+mod template;
+mod text;
+mod trajectory;
+mod tree;
+mod yaml;
+
+/// What the fakes use, under the names that they have outside the crate as well.
+#[cfg(test)]
+mod api {
+    pub use crate::llm::{Cost, LlmError, Model, Reply, Request};
+    pub use crate::sandbox::{Ended, Exec, Output, Sandbox, SandboxError};
+    pub use async_trait::async_trait;
+}
+#[cfg(test)]
+#[path = "../../examples/agent_scenario/fakes.rs"]
+mod fakes;
+
+pub use config::{Config, ConfigError, Dialect, Loaded, Mode, RunLimits, Templates};
+pub use driver::{AgentError, Clock, Finished, Run, SystemClock, drive};
+pub use journal::JournalError;
+pub use machine::{Effect, Event, Exception, Moment, Observation, SENTINEL, Setup, State, StepError, Uname};
+pub use parse::{Action, bash_tool};
+pub use template::TemplateError;
+pub use trajectory::trajectory_value;
+pub use yaml::Layer;
+
+/// How runs end. Any other exit status is the class of an exception.
+pub mod exit {
+    /// The sentinel was seen.
+    pub const SUBMITTED: &str = "Submitted";
+    /// The step, cost or token limit was reached before a call.
+    pub const LIMITS_EXCEEDED: &str = "LimitsExceeded";
+    /// The wall-clock limit was reached before a call.
+    pub const TIME_EXCEEDED: &str = "TimeExceeded";
+    /// Too many replies in a row held no valid command.
+    pub const REPEATED_FORMAT_ERROR: &str = "RepeatedFormatError";
+    /// The prompt is longer than the context limit, or than the model's window.
+    pub const CONTEXT_WINDOW_EXCEEDED: &str = "ContextWindowExceededError";
+
+    /// Whether a run that ended so is the agent's own doing: a result, not a failure of the harness.
+    pub fn is_result(exit_status: &str) -> bool {
+        [SUBMITTED, LIMITS_EXCEEDED, TIME_EXCEEDED, REPEATED_FORMAT_ERROR, CONTEXT_WINDOW_EXCEEDED]
+            .contains(&exit_status)
+    }
+}

@@ -15,6 +15,8 @@ mod local;
 mod namespaces;
 mod program;
 
+pub mod environment;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -132,6 +134,8 @@ pub struct Spec {
     pub network: Network,
     /// Read-only folders of the host.
     pub mounts: Vec<Mount>,
+    /// Whether what is written may be kept by [`Backend::commit`].
+    pub keep: bool,
 }
 
 /// Where in a sandbox a task's repository lies, and the environment of every command there.

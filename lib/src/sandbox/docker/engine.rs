@@ -74,7 +74,7 @@ impl Engine {
 }
 
 /// Starts an engine.
-pub(super) const START: &str = "sudo scripts/install-packages.sh --docker && eval \"$(sudo scripts/docker-engine.sh start /var/lib/memtrial-docker)\"";
+pub(super) const START: &str = "sudo scripts/install-packages.sh --with-docker && export DOCKER_HOST=$(sudo scripts/docker-engine.sh start /var/lib/memtrial-docker)";
 
 /// Whether an engine says that it does not know an image (Docker; Podman).
 fn absent(reason: &str) -> bool {

@@ -1,0 +1,480 @@
+//! Performs what the state machine asks for, journals it, and resumes what was interrupted.
+//!
+//! Resuming runs the same machine again. Model answers come back from the model's own journal; each recorded command
+//! is executed again in the fresh sandbox, its return code and the state of the repository are compared with the
+//! record, and the machine gets the *recorded* observation at the *recorded* moment. So the messages are the same
+//! whether or not a run was interrupted, or the run is given up as [`AgentError::Diverged`].
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::config::Config;
+use super::exit;
+use super::journal::{Entry, Journal, JournalError};
+use super::machine::{Effect, Event, Exception, Moment, Observation, Setup, State, StepError, Uname};
+use super::template::{self, TemplateError};
+use super::trajectory::trajectory_value;
+use super::tree;
+use crate::context::{self, Policy};
+use crate::llm::{Cost, LlmError, Model, Reply, Request};
+use crate::sandbox::{Ended, Exec, Output, OutputLimit, Place, Sandbox, SandboxError};
+use crate::task::SolverView;
+
+/// Where moments come from.
+pub trait Clock: Send + Sync {
+    /// Unix time in seconds; never goes back.
+    fn unix(&self) -> f64;
+}
+
+/// The machine's clock, read once and then carried on by its monotonic clock.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemClock {
+    unix: f64,
+    since: Instant,
+}
+
+impl SystemClock {
+    /// A clock from now on.
+    pub fn start() -> Self {
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64());
+        Self { unix, since: Instant::now() }
+    }
+}
+
+impl Clock for SystemClock {
+    fn unix(&self) -> f64 {
+        self.unix + self.since.elapsed().as_secs_f64()
+    }
+}
+
+/// One run of the agent on one task.
+pub struct Run<'a> {
+    /// What the agent may know of the task.
+    pub task: &'a SolverView,
+    /// Its configuration.
+    pub config: &'a Config,
+    /// Who answers. Journal its answers (`llm::journal`), or an interrupted run pays again.
+    pub model: &'a dyn Model,
+    /// The solver's sampling parameters.
+    pub params: &'a Map<String, Value>,
+    /// The replicate's number, where it is to be sent.
+    pub seed: Option<u64>,
+    /// A fresh sandbox with the repository in it.
+    pub sandbox: &'a mut dyn Sandbox,
+    /// Where the repository lies.
+    pub place: &'a Place,
+    /// What the sandbox calls itself in templates.
+    pub uname: Uname,
+    /// How much of a command's output is kept.
+    pub output: OutputLimit,
+    /// The block of text that memory delivered.
+    pub memory: Option<&'a str>,
+    /// What the model sees of the run.
+    pub policy: &'a dyn Policy,
+    /// Where the run is written: `events.jsonl`, `messages.jsonl`, `<id>.traj.json`.
+    pub folder: &'a Path,
+    /// Where moments come from.
+    pub clock: &'a dyn Clock,
+    /// More facts for `info.config.memtrial` of the trajectory (condition, solver, replicate, …).
+    pub facts: Map<String, Value>,
+}
+
+/// A run that came to its end by the agent's doing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finished {
+    /// `Submitted`, `LimitsExceeded`, `TimeExceeded`, `RepeatedFormatError` or `ContextWindowExceededError`.
+    pub exit_status: String,
+    /// The patch; empty where none was submitted.
+    pub submission: String,
+    /// Model calls.
+    pub calls: u64,
+    /// Commands executed.
+    pub commands: u64,
+    /// What the model calls cost.
+    pub cost: Cost,
+    /// Seconds, pauses between an interruption and its resumption left out.
+    pub seconds: f64,
+    /// Events that were taken from the journal of an interrupted run.
+    pub replayed: u64,
+    /// The trajectory file.
+    pub trajectory: PathBuf,
+}
+
+/// Why a run has no end of its own. After a failed model, sandbox or template the trajectory is written all the same,
+/// and the same call takes the run up where it failed.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The model failed.
+    #[error(transparent)]
+    Model(#[from] LlmError),
+    /// The sandbox failed.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// A template cannot be rendered.
+    #[error("agent configuration: {0}")]
+    Template(#[from] TemplateError),
+    /// The start-up command failed.
+    #[error("run.env_startup_command ended with code {returncode}: {output}")]
+    Startup {
+        /// Its return code.
+        returncode: i64,
+        /// What it wrote.
+        output: String,
+    },
+    /// The machine was misused.
+    #[error(transparent)]
+    Step(StepError),
+    /// The run's files cannot be used.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A resumed run does not repeat what the interrupted one did: start a new attempt in another folder.
+    #[error("the resumed run left its record at event {event} ({what}): recorded {recorded}, now {now}")]
+    Diverged {
+        /// The event, from 1.
+        event: u64,
+        /// What differs: `command`, `return code`, `repository`, `model reply`, `message` or `event`.
+        what: &'static str,
+        /// As recorded.
+        recorded: String,
+        /// As it is now.
+        now: String,
+    },
+}
+
+impl From<StepError> for AgentError {
+    fn from(error: StepError) -> Self {
+        match error {
+            StepError::Template(error) => Self::Template(error),
+            error => Self::Step(error),
+        }
+    }
+}
+
+impl AgentError {
+    /// What the trajectory says of a run that this ended; `None`: the trajectory stays as it was.
+    fn exception(&self) -> Option<Exception> {
+        let class = match self {
+            Self::Model(error) => class(error),
+            Self::Sandbox(_) => "SandboxError",
+            Self::Template(error) => error.class,
+            Self::Startup { .. } => "RuntimeError",
+            Self::Step(_) | Self::Journal(_) | Self::Diverged { .. } => return None,
+        };
+        Some(Exception { class: class.to_owned(), text: self.to_string() })
+    }
+}
+
+/// The class name that mini-swe-agent's client library gives to the same failure.
+fn class(error: &LlmError) -> &'static str {
+    match error {
+        LlmError::ContextWindowExceeded { .. } => exit::CONTEXT_WINDOW_EXCEEDED,
+        LlmError::Unreachable { .. } => "APIConnectionError",
+        LlmError::Refused { status, .. } => match status {
+            400 | 422 => "BadRequestError",
+            401 => "AuthenticationError",
+            403 => "PermissionDeniedError",
+            404 => "NotFoundError",
+            429 => "RateLimitError",
+            500.. => "InternalServerError",
+            _ => "APIError",
+        },
+        LlmError::Exhausted { .. } => "ReplayExhausted",
+        LlmError::Setup { .. } | LlmError::Prices { .. } => "ConfigurationError",
+        LlmError::Journal { .. } | LlmError::Diverged { .. } => "JournalError",
+    }
+}
+
+/// Runs the agent to its end, or takes up the run that the folder holds.
+///
+/// # Errors
+/// See [`AgentError`]. A failed command or a malformed reply is no error: the model reads about it.
+pub async fn drive(run: Run<'_>) -> Result<Finished, AgentError> {
+    let mut driver = Driver::open(run)?;
+    let outcome = driver.play().await;
+    if let Err(error) = outcome {
+        // Not journalled: the same call again goes on at this point.
+        if let Some(exception) = error.exception()
+            && driver.state.step(Event::Failed { exception }, driver.run.policy).is_ok()
+        {
+            driver.write_trajectory()?;
+        }
+        return Err(error);
+    }
+    let trajectory = driver.write_trajectory()?;
+    let (exit_status, submission) = driver.state.finished().unwrap_or_default();
+    Ok(Finished {
+        exit_status: exit_status.to_owned(),
+        submission: submission.to_owned(),
+        calls: driver.state.calls(),
+        commands: driver.commands,
+        cost: driver.state.cost(),
+        seconds: driver.state.now().elapsed,
+        replayed: driver.replayed,
+        trajectory,
+    })
+}
+
+struct Driver<'a> {
+    run: Run<'a>,
+    state: State,
+    journal: Journal,
+    workdir: String,
+    /// The last recorded moment, and the clock's reading when the run went on from there.
+    live: Option<(f64, f64)>,
+    events: u64,
+    replayed: u64,
+    commands: u64,
+}
+
+impl<'a> Driver<'a> {
+    fn open(run: Run<'a>) -> Result<Self, AgentError> {
+        let workdir = [Some(&run.place.workdir), run.config.cwd.as_ref()]
+            .into_iter()
+            .flatten()
+            .find(|folder| !folder.is_empty())
+            .map_or_else(|| "/".to_owned(), Clone::clone);
+        let mut config = run.config.clone();
+        // What sandbox and solver decide is what templates and the trajectory show.
+        config.environment.insert("cwd".into(), json!(workdir));
+        config.model.insert("model_name".into(), json!(run.model.name()));
+        config.model.insert("model_kwargs".into(), json!(run.params));
+        let setup = Setup {
+            config,
+            task: run.task.problem_statement.clone(),
+            memory: run.memory.map(str::to_owned),
+            uname: run.uname.clone(),
+        };
+        let identity = json!({
+            "instance_id": run.task.instance_id,
+            "base_commit": run.task.base_commit,
+            "setup": setup,
+            "seed": run.seed,
+            "policy": run.policy.settings(),
+        });
+        let journal = Journal::open(run.folder, &sha256(&identity))?;
+        let state = State::new(setup);
+        Ok(Self { run, state, journal, workdir, live: None, events: 0, replayed: 0, commands: 0 })
+    }
+
+    async fn play(&mut self) -> Result<(), AgentError> {
+        self.go_live();
+        self.start_up().await?;
+        let at = match self.recorded() {
+            Some(Entry::Started { at }) => at,
+            Some(other) => return Err(self.diverged("event", format!("{other:?}"), "the start".into())),
+            None => {
+                let at = self.now();
+                self.journal.event(&Entry::Started { at })?;
+                at
+            }
+        };
+        let mut effects = VecDeque::from(self.step(Event::Started { at })?);
+        while let Some(effect) = effects.pop_front() {
+            let event = match effect {
+                Effect::Append(message) => {
+                    self.append(&message)?;
+                    continue;
+                }
+                Effect::CallModel(view) => match self.ask(view.messages).await {
+                    Ok(event) => event,
+                    Err(AgentError::Model(error @ LlmError::ContextWindowExceeded { .. })) => {
+                        let class = class(&error).to_owned();
+                        Event::Failed { exception: Exception { class, text: error.to_string() } }
+                    }
+                    Err(error) => return Err(error),
+                },
+                Effect::Run { command, .. } => self.execute(command).await?,
+                Effect::Finish { .. } => break,
+            };
+            effects.extend(self.step(event)?);
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, event: Event) -> Result<Vec<Effect>, AgentError> {
+        Ok(self.state.step(event, self.run.policy)?)
+    }
+
+    fn append(&mut self, message: &Value) -> Result<(), AgentError> {
+        if self.journal.message(message)? {
+            return Ok(());
+        }
+        let role = message.get("role").and_then(Value::as_str).unwrap_or("?").to_owned();
+        Err(self.diverged("message", "another message".into(), format!("one with role {role}")))
+    }
+
+    /// Asks the model. In a resumed run the answer must be the recorded one.
+    async fn ask(&mut self, messages: Vec<Value>) -> Result<Event, AgentError> {
+        self.go_live();
+        let request = Request {
+            messages,
+            tools: self.state.tools(),
+            params: self.run.params.clone(),
+            seed: self.run.seed,
+        };
+        let reply: Reply = self.run.model.complete(&request).await?;
+        let digest = sha256(&reply.message);
+        let at = match self.recorded() {
+            Some(Entry::Replied { message, at, .. }) if message == digest => at,
+            Some(Entry::Replied { message, .. }) => {
+                return Err(self.diverged("model reply", message, digest));
+            }
+            Some(other) => return Err(self.diverged("event", format!("{other:?}"), "a model call".into())),
+            None => {
+                let at = self.now();
+                let call = self.state.calls();
+                self.journal.event(&Entry::Replied { call, message: digest, at })?;
+                at
+            }
+        };
+        Ok(Event::Replied { reply: Box::new(reply), at })
+    }
+
+    /// Executes a command. In a resumed run it must do what it did, and the recorded observation is what counts.
+    async fn execute(&mut self, command: String) -> Result<Event, AgentError> {
+        self.go_live();
+        self.commands += 1;
+        let output = self.run.sandbox.exec(&self.exec(&command)).await?;
+        let seen = self.observed(&command, &output);
+        let tree = tree::state(self.run.sandbox, self.run.place, &self.workdir).await?;
+        let (observation, at) = match self.recorded() {
+            Some(Entry::Ran { command: recorded, observation, tree: recorded_tree, at, .. }) => {
+                if recorded != command {
+                    return Err(self.diverged("command", recorded, command));
+                }
+                if observation.returncode != seen.returncode {
+                    let (recorded, now) = (observation.returncode, seen.returncode);
+                    return Err(self.diverged("return code", recorded.to_string(), now.to_string()));
+                }
+                match (recorded_tree, tree) {
+                    (Some(recorded), Some(now)) if recorded != now => {
+                        return Err(self.diverged("repository", recorded, now));
+                    }
+                    _ => (observation, at),
+                }
+            }
+            Some(other) => return Err(self.diverged("event", format!("{other:?}"), "a command".into())),
+            None => {
+                let at = self.now();
+                let (number, observation) = (self.commands, seen.clone());
+                self.journal.event(&Entry::Ran { number, command, observation, tree, at })?;
+                (seen, at)
+            }
+        };
+        Ok(Event::Ran { observation, at })
+    }
+
+    fn exec(&self, command: &str) -> Exec {
+        let config = self.run.config;
+        let mut env = config.env.clone();
+        env.extend(self.run.place.env.clone());
+        Exec {
+            argv: config.interpreter.iter().cloned().chain([command.to_owned()]).collect(),
+            cwd: self.workdir.clone(),
+            env,
+            stdin: Vec::new(),
+            timeout: Duration::from_secs(config.command_timeout),
+            output: self.run.output,
+        }
+    }
+
+    fn observed(&self, command: &str, output: &Output) -> Observation {
+        let exception = (output.ended == Ended::TimedOut).then(|| Exception {
+            class: "TimeoutExpired".into(),
+            text: format!("Command '{command}' timed out after {} seconds", self.run.config.command_timeout),
+        });
+        Observation {
+            output: output.text(),
+            returncode: output.ended.code().map_or(-1, i64::from),
+            exception,
+            out_of_memory: output.out_of_memory,
+        }
+    }
+
+    /// `run.env_startup_command`: prepares the sandbox, also of a resumed run.
+    async fn start_up(&mut self) -> Result<(), AgentError> {
+        let Some(template) = &self.run.config.startup_command else { return Ok(()) };
+        let task = self.run.task;
+        let row = json!({
+            "instance_id": task.instance_id,
+            "repo": task.repo,
+            "base_commit": task.base_commit,
+            "problem_statement": task.problem_statement,
+            "language": task.language,
+            "image_name": task.image_name,
+            "version": task.version,
+        });
+        let row = row.as_object().cloned().unwrap_or_default();
+        let command = template::render("run.env_startup_command", template, &row)?;
+        let output = self.run.sandbox.exec(&self.exec(&command)).await?;
+        let seen = self.observed(&command, &output);
+        if seen.returncode == 0 {
+            return Ok(());
+        }
+        Err(AgentError::Startup { returncode: seen.returncode, output: seen.output })
+    }
+
+    fn recorded(&mut self) -> Option<Entry> {
+        self.events += 1;
+        let entry = self.journal.recorded()?;
+        self.replayed += 1;
+        Some(entry)
+    }
+
+    /// From the first thing on that no earlier process has recorded, time runs.
+    fn go_live(&mut self) {
+        if self.live.is_none() && !self.journal.replaying() {
+            self.live = Some((self.state.now().elapsed, self.run.clock.unix()));
+        }
+    }
+
+    fn now(&self) -> Moment {
+        let unix = self.run.clock.unix();
+        let elapsed = self.live.map_or(0.0, |(before, since)| before + (unix - since).max(0.0));
+        Moment { unix, elapsed }
+    }
+
+    fn diverged(&self, what: &'static str, recorded: String, now: String) -> AgentError {
+        AgentError::Diverged { event: self.events, what, recorded, now }
+    }
+
+    fn write_trajectory(&self) -> Result<PathBuf, AgentError> {
+        let run = &self.run;
+        let mut facts = run.facts.clone();
+        let own = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "solver": run.model.name(),
+            "seed": run.seed,
+            "policy": run.policy.settings(),
+            "memory_tokens": context::estimate(&context::memory_section(run.memory)),
+            "limits": run.config.limits,
+            "commands": self.commands,
+            "cost": self.state.cost(),
+            "elapsed_seconds": self.state.now().elapsed,
+        });
+        facts.extend(own.as_object().cloned().unwrap_or_default());
+        let value = trajectory_value(&self.state, &run.task.instance_id, &facts);
+        let path = run.folder.join(format!("{}.traj.json", run.task.instance_id));
+        let part = path.with_extension("json.part");
+        let write = || {
+            fs_err::write(&part, serde_json::to_vec_pretty(&value)?)?;
+            fs_err::rename(&part, &path)
+        };
+        write().map_err(|source| JournalError::Io { path: path.clone(), source })?;
+        Ok(path)
+    }
+}
+
+/// SHA-256 of a value's JSON, in hex.
+fn sha256(value: &Value) -> String {
+    Sha256::digest(value.to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+#[path = "driver_tests.rs"]
+mod tests;

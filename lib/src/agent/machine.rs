@@ -1,0 +1,528 @@
+//! The agent as a state machine without input or output: `(State, Event) → (State, Effects)`.
+//!
+//! Every event carries the moment at which it happened, so the machine never asks a clock: the same events give the
+//! same messages. The state can be written down and read back between any two events.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::config::{Config, ConfigError, Dialect, Mode};
+use super::exit;
+use super::message;
+use super::parse::{self, Action, Malformed};
+use super::template::{self, TemplateError};
+use super::text;
+use crate::context::{self, Policy, View};
+use crate::llm::{Cost, Reply};
+
+/// What ends a run with a submission, alone on the first line of a command's output.
+pub const SENTINEL: &str = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT";
+const SENTINEL_V1: &str = "MINI_SWE_AGENT_FINAL_OUTPUT";
+
+/// When something happened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Moment {
+    /// Unix time in seconds.
+    pub unix: f64,
+    /// Seconds that the run has taken, pauses between an interruption and its resumption left out.
+    pub elapsed: f64,
+}
+
+/// What the sandbox calls itself in templates (`uname`). Constant, so that prompts do not depend on the host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names are uname's")]
+pub struct Uname {
+    pub system: String,
+    pub node: String,
+    pub release: String,
+    pub version: String,
+    pub machine: String,
+}
+
+impl Default for Uname {
+    fn default() -> Self {
+        let [system, node, release, version, machine] =
+            ["Linux", "sandbox", "6", "#1 SMP", "x86_64"].map(str::to_owned);
+        Self { system, node, release, version, machine }
+    }
+}
+
+/// What a command left, as the model may see it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Observation {
+    /// Standard output and error, bounded by the sandbox, undecodable bytes replaced by U+FFFD.
+    pub output: String,
+    /// The exit code; 128 + signal; −1 when the command did not run to its end.
+    pub returncode: i64,
+    /// Why it did not run to its end: the class and text of mini-swe-agent's exception.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exception: Option<Exception>,
+    /// Whether the memory limit killed something while it ran.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub out_of_memory: bool,
+}
+
+/// Why a command did not run to its end, or a run crashed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exception {
+    /// The class name, for example `TimeoutExpired`.
+    pub class: String,
+    /// Its text.
+    pub text: String,
+}
+
+impl Observation {
+    /// What templates show as `exception_info`; empty for a command that ended.
+    pub fn exception_info(&self) -> String {
+        self.exception
+            .as_ref()
+            .map(|exception| format!("An error occurred while executing the command: {}", exception.text))
+            .unwrap_or_default()
+    }
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Event {
+    /// The run begins.
+    Started {
+        /// When.
+        at: Moment,
+    },
+    /// The model answered.
+    Replied {
+        /// The answer.
+        reply: Box<Reply>,
+        /// When.
+        at: Moment,
+    },
+    /// The command ended.
+    Ran {
+        /// What it left.
+        observation: Observation,
+        /// When.
+        at: Moment,
+    },
+    /// The model, the sandbox or a template failed: the run ends with the class as its exit status.
+    Failed {
+        /// With what.
+        exception: Exception,
+    },
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effect {
+    /// Write this message to the log.
+    Append(Value),
+    /// Ask the model; answer with [`Event::Replied`].
+    CallModel(View),
+    /// Run this command; answer with [`Event::Ran`].
+    Run {
+        /// As the model wrote it.
+        command: String,
+        /// The call that it answers; none in text mode.
+        tool_call_id: Option<Value>,
+    },
+    /// The run has ended.
+    Finish {
+        /// One of [`exit`](super::exit), or the class of an exception.
+        exit_status: String,
+        /// The patch, or nothing.
+        submission: String,
+    },
+}
+
+/// Where the machine stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Phase {
+    New,
+    /// A model call is under way.
+    Asked,
+    /// Command `observations.len()` of these is under way.
+    Running {
+        actions: Vec<Action>,
+        observations: Vec<(Observation, Moment)>,
+    },
+    Finished {
+        exit_status: String,
+        submission: String,
+    },
+}
+
+/// Why an event led nowhere.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    /// A template failed; end the run with [`Event::Failed`].
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    /// The configuration in the state is unusable.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The event does not fit the state.
+    #[error("the agent cannot take the event `{event}` now: it is {phase}")]
+    Unexpected {
+        /// The event.
+        event: &'static str,
+        /// Where the machine stands.
+        phase: &'static str,
+    },
+}
+
+/// What a run starts from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Setup {
+    /// The configuration.
+    pub config: Config,
+    /// The issue text.
+    pub task: String,
+    /// The memory block; none: memory is off or abstained.
+    pub memory: Option<String>,
+    /// The sandbox's names.
+    pub uname: Uname,
+}
+
+/// A run between two events.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    setup: Setup,
+    log: Vec<Value>,
+    calls: u64,
+    cost: Cost,
+    usd: f64,
+    format_errors: u64,
+    now: Moment,
+    phase: Phase,
+}
+
+impl State {
+    /// A run before its first event, [`Event::Started`].
+    pub fn new(setup: Setup) -> Self {
+        Self {
+            setup,
+            log: Vec::new(),
+            calls: 0,
+            cost: Cost::ZERO,
+            usd: 0.0,
+            format_errors: 0,
+            now: Moment::default(),
+            phase: Phase::New,
+        }
+    }
+
+    /// All messages so far.
+    pub fn log(&self) -> &[Value] {
+        &self.log
+    }
+
+    /// What the run starts from.
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// Model calls begun.
+    pub fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// What the answered calls cost.
+    pub fn cost(&self) -> Cost {
+        self.cost
+    }
+
+    /// US dollars that count against the limit; calls of unknown price add nothing.
+    pub fn usd(&self) -> f64 {
+        self.usd
+    }
+
+    /// The moment of the last event.
+    pub fn now(&self) -> Moment {
+        self.now
+    }
+
+    /// Exit status and submission of a finished run.
+    pub fn finished(&self) -> Option<(&str, &str)> {
+        match &self.phase {
+            Phase::Finished { exit_status, submission } => Some((exit_status, submission)),
+            _ => None,
+        }
+    }
+
+    /// The tools that go with every call.
+    pub fn tools(&self) -> Vec<Value> {
+        match self.setup.config.mode {
+            Mode::Tools => vec![parse::bash_tool()],
+            Mode::Text { .. } => Vec::new(),
+        }
+    }
+
+    /// Takes one event and says what is to be done.
+    ///
+    /// # Errors
+    /// When a template fails, or the event does not answer what was asked for. The log then holds what it held before,
+    /// and costs are counted: go on with [`Event::Failed`].
+    pub fn step(&mut self, event: Event, policy: &dyn Policy) -> Result<Vec<Effect>, StepError> {
+        let mut effects = Vec::new();
+        match (event, &self.phase) {
+            (Event::Started { at }, Phase::New) => {
+                self.now = at;
+                self.begin(policy, &mut effects)?;
+            }
+            (Event::Replied { reply, at }, Phase::Asked) => {
+                self.now = at;
+                self.replied(*reply, policy, &mut effects)?;
+            }
+            (Event::Ran { observation, at }, Phase::Running { .. }) => {
+                self.now = at;
+                self.ran(observation, policy, &mut effects)?;
+            }
+            (Event::Failed { exception }, Phase::New | Phase::Asked | Phase::Running { .. }) => {
+                let message = message::crash(&exception);
+                self.finish(message, exception.class, String::new(), &mut effects);
+            }
+            (event, _) => {
+                return Err(StepError::Unexpected { event: event.name(), phase: self.phase.name() });
+            }
+        }
+        Ok(effects)
+    }
+
+    fn begin(&mut self, policy: &dyn Policy, effects: &mut Vec<Effect>) -> Result<(), StepError> {
+        let variables = self.variables();
+        let templates = &self.setup.config.templates;
+        let system = template::render("agent.system_template", &templates.system, &variables)?;
+        let instance = template::render("agent.instance_template", &templates.instance, &variables)?;
+        let task = context::pin(&instance, self.setup.memory.as_deref());
+        self.append(json!({"role": "system", "content": system}), effects);
+        self.append(json!({"role": "user", "content": task}), effects);
+        self.ask(policy, effects);
+        Ok(())
+    }
+
+    /// Checks the limits and asks the model, or ends the run.
+    fn ask(&mut self, policy: &dyn Policy, effects: &mut Vec<Effect>) {
+        let limits = self.setup.config.limits;
+        let tokens = self.cost.prompt_tokens + self.cost.completion_tokens;
+        let reached = |limit: u64, value: u64| 0 < limit && limit <= value;
+        if reached(limits.steps, self.calls)
+            || (0.0 < limits.cost_usd && limits.cost_usd <= self.usd)
+            || reached(limits.tokens, tokens)
+        {
+            return self.stop(exit::LIMITS_EXCEEDED, effects);
+        }
+        if reached(limits.wall_seconds, self.now.elapsed.max(0.0) as u64) {
+            return self.stop(exit::TIME_EXCEEDED, effects);
+        }
+        match policy.view(&self.log, &self.tools()) {
+            Ok(view) => {
+                self.calls += 1;
+                self.phase = Phase::Asked;
+                effects.push(Effect::CallModel(view));
+            }
+            Err(overflow) => {
+                let text = overflow.to_string();
+                let exception = Exception { class: exit::CONTEXT_WINDOW_EXCEEDED.into(), text };
+                self.finish(message::crash(&exception), exception.class, String::new(), effects);
+            }
+        }
+    }
+
+    fn replied(
+        &mut self,
+        reply: Reply,
+        policy: &dyn Policy,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), StepError> {
+        let parsed = match &self.setup.config.mode {
+            Mode::Tools => parse::tool_calls(&reply.message),
+            Mode::Text { action_regex } => {
+                parse::text_action(&reply.message, &Config::pattern(action_regex)?)
+            }
+        };
+        match parsed {
+            Ok(actions) => {
+                self.charge(&reply);
+                self.append(message::assistant(&reply, &actions, self.now), effects);
+                self.phase = Phase::Running { actions, observations: Vec::new() };
+                self.advance(policy, effects)
+            }
+            Err(malformed) => {
+                self.charge(&reply);
+                let content = self.format_error_text(&malformed, &reply)?;
+                self.append(message::format_error(&reply, &malformed, content), effects);
+                self.format_errors += 1;
+                let limit = self.setup.config.limits.format_errors;
+                if 0 < limit && limit <= self.format_errors {
+                    self.stop(exit::REPEATED_FORMAT_ERROR, effects);
+                } else {
+                    self.ask(policy, effects);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn charge(&mut self, reply: &Reply) {
+        self.cost = self.cost.plus(reply.cost);
+        self.usd += message::usd(&reply.cost);
+    }
+
+    fn ran(
+        &mut self,
+        observation: Observation,
+        policy: &dyn Policy,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), StepError> {
+        if let Some(submission) =
+            text::submission(&observation.output, observation.returncode, self.sentinels())
+        {
+            let submission = submission.to_owned();
+            self.finish(message::submitted(&submission), exit::SUBMITTED.into(), submission, effects);
+            return Ok(());
+        }
+        let now = self.now;
+        if let Phase::Running { observations, .. } = &mut self.phase {
+            observations.push((observation, now));
+        }
+        self.advance(policy, effects)
+    }
+
+    fn sentinels(&self) -> &'static [&'static str] {
+        match self.setup.config.dialect {
+            Dialect::V1 => &[SENTINEL, SENTINEL_V1],
+            Dialect::V2 => &[SENTINEL],
+        }
+    }
+
+    /// Goes to the next command of the turn, or closes the turn: its observations enter the log together.
+    fn advance(&mut self, policy: &dyn Policy, effects: &mut Vec<Effect>) -> Result<(), StepError> {
+        let Phase::Running { actions, observations } = &mut self.phase else { return Ok(()) };
+        while let Some(action) = actions.get(observations.len()) {
+            let Some(text) = parse::not_a_command(&action.command) else {
+                let command = action.command.as_str().unwrap_or_default().to_owned();
+                effects.push(Effect::Run { command, tool_call_id: action.tool_call_id.clone() });
+                return Ok(());
+            };
+            let exception = Exception { class: "TypeError".into(), text };
+            let refused =
+                Observation { returncode: -1, exception: Some(exception), ..Observation::default() };
+            observations.push((refused, self.now));
+        }
+        let (actions, observations) = (actions.clone(), observations.clone());
+        let mut messages = Vec::new();
+        for (action, (observation, at)) in actions.iter().zip(&observations) {
+            let content = self.observation_text(action, observation)?;
+            messages.push(message::observation(action, observation, content, *at));
+        }
+        for message in messages {
+            self.append(message, effects);
+        }
+        self.format_errors = 0;
+        self.ask(policy, effects);
+        Ok(())
+    }
+
+    fn stop(&mut self, exit_status: &'static str, effects: &mut Vec<Effect>) {
+        self.finish(message::stopped(exit_status), exit_status.into(), String::new(), effects);
+    }
+
+    fn finish(&mut self, message: Value, exit_status: String, submission: String, effects: &mut Vec<Effect>) {
+        self.append(message, effects);
+        self.phase = Phase::Finished { exit_status: exit_status.clone(), submission: submission.clone() };
+        effects.push(Effect::Finish { exit_status, submission });
+    }
+
+    fn append(&mut self, message: Value, effects: &mut Vec<Effect>) {
+        self.log.push(message.clone());
+        effects.push(Effect::Append(message));
+    }
+
+    /// What templates see, later ones over earlier ones.
+    fn variables(&self) -> Map<String, Value> {
+        let config = &self.setup.config;
+        let mut variables = config.agent.clone();
+        super::yaml::merge(&mut variables, &config.environment);
+        if let Ok(Value::Object(uname)) = serde_json::to_value(&self.setup.uname) {
+            variables.extend(uname);
+        }
+        super::yaml::merge(&mut variables, &config.model);
+        variables.insert("n_model_calls".into(), json!(self.calls));
+        variables.insert("model_cost".into(), json!(self.usd));
+        variables.insert("elapsed_seconds".into(), json!(self.now.elapsed.max(0.0) as u64));
+        variables.insert("task".into(), json!(self.setup.task));
+        variables
+    }
+
+    fn observation_text(&self, action: &Action, observation: &Observation) -> Result<String, StepError> {
+        let config = &self.setup.config;
+        let mut variables = self.variables();
+        let timed_out = observation.exception.as_ref().is_some_and(|e| e.class == "TimeoutExpired");
+        if let (Some(template), true) = (&config.templates.timeout, timed_out) {
+            variables.insert("action".into(), json!({"action": action.command}));
+            variables.insert("output".into(), json!(observation.output));
+            return Ok(template::render("agent.timeout_template", template, &variables)?);
+        }
+        let mut output = json!({
+            "output": observation.output,
+            "returncode": observation.returncode,
+            "exception_info": observation.exception_info(),
+        });
+        if let (Some(object), Some(exception)) = (output.as_object_mut(), &observation.exception) {
+            let extra = json!({"exception_type": exception.class, "exception": exception.text});
+            object.insert("extra".into(), extra);
+        }
+        if let (Some(object), Dialect::V1) = (output.as_object_mut(), config.dialect) {
+            object.insert("action".into(), action.command.clone());
+        }
+        variables.insert("output".into(), output);
+        let name = match config.dialect {
+            Dialect::V1 => "agent.action_observation_template",
+            Dialect::V2 => "model.observation_template",
+        };
+        Ok(template::render(name, &config.templates.observation, &variables)?)
+    }
+
+    fn format_error_text(&self, malformed: &Malformed, reply: &Reply) -> Result<String, StepError> {
+        let config = &self.setup.config;
+        let (name, mut variables) = match config.dialect {
+            Dialect::V1 => ("agent.format_error_template", self.variables()),
+            Dialect::V2 => ("model.format_error_template", Map::new()),
+        };
+        variables.insert("error".into(), json!(malformed.error));
+        variables.insert("actions".into(), json!(malformed.found.as_deref().unwrap_or_default()));
+        variables.insert("finish_reason".into(), json!(reply.finish_reason));
+        if let Some(has_tool_calls) = malformed.has_tool_calls {
+            variables.insert("has_tool_calls".into(), json!(has_tool_calls));
+        }
+        Ok(template::render(name, &config.templates.format_error, &variables)?)
+    }
+}
+
+impl Event {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Started { .. } => "started",
+            Self::Replied { .. } => "replied",
+            Self::Ran { .. } => "ran",
+            Self::Failed { .. } => "failed",
+        }
+    }
+}
+
+impl Phase {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::New => "not begun",
+            Self::Asked => "waiting for the model",
+            Self::Running { .. } => "waiting for a command",
+            Self::Finished { .. } => "finished",
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;

@@ -1,0 +1,303 @@
+//! Everything a study needs, read and checked before its first trial.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::design::{self, Design, Solver};
+use super::lock::{ConditionLock, Lock, TargetLock, digest, digest_file};
+use super::{Layout, StudyError, layout};
+use crate::agent;
+use crate::context;
+use crate::dataset::{self, History, HistoryStore, MergeDates};
+use crate::llm::{Limiter, Secret};
+use crate::memory;
+use crate::sandbox::Backend;
+use crate::sandbox::environment::{Environments, Settings};
+use crate::task::{InstanceId, Task};
+
+/// The lock's format.
+const LOCK_SCHEMA: u32 = 1;
+
+/// What the caller decides besides the study file.
+pub struct Openings {
+    /// Where the study's files go; `None`: beside the study file.
+    pub out: Option<PathBuf>,
+    /// Other addresses for solvers, by name.
+    pub endpoints: BTreeMap<String, String>,
+    /// Looks up an environment variable that holds a key.
+    pub key: Box<dyn Fn(&str) -> Option<String>>,
+}
+
+/// A study's inputs.
+pub struct Bench {
+    pub(super) design: Design,
+    pub(super) layout: Layout,
+    pub(super) agent: agent::Config,
+    pub(super) environments: Environments,
+    pub(super) targets: BTreeMap<InstanceId, Target>,
+    pub(super) replays: BTreeMap<String, PathBuf>,
+    pub(super) limiter: Limiter,
+    pub(super) lock: Lock,
+    warnings: Vec<String>,
+}
+
+/// One target with what it may learn from.
+pub(super) struct Target {
+    pub(super) task: Task,
+    /// `None`: the study names no history.
+    pub(super) history: Option<History>,
+}
+
+impl Bench {
+    /// Reads a study file and everything that it names.
+    ///
+    /// # Errors
+    /// When something is missing or wrong; nothing has been written then.
+    pub fn open(
+        path: &std::path::Path,
+        backend: Arc<dyn Backend>,
+        openings: Openings,
+    ) -> Result<Self, StudyError> {
+        let mut design = Design::read(path)?;
+        let folder = path.parent().unwrap_or(std::path::Path::new(""));
+        let layout = Layout::new(openings.out.unwrap_or_else(|| folder.to_owned()));
+        open_solvers(&mut design, &openings.endpoints, openings.key.as_ref())?;
+        let loaded = load_agent(&design)?;
+        let tasks = tasks(&design)?;
+        let replays = replays(&design);
+        let targets = targets(&design, tasks)?;
+        let base = design::image(&design.sandbox.base)
+            .map_err(|reason| StudyError::Design { path: path.to_owned(), reason })?;
+        let mut settings = Settings::new(design.repos.clone(), base);
+        settings.mounts = design.sandbox.mounts.clone();
+        settings.limits = design.sandbox.limits.clone();
+        let environments = Environments::new(backend, settings);
+        let lock = lock(&design, &loaded.config, &targets, &replays)?;
+        Ok(Self {
+            design,
+            layout,
+            agent: loaded.config,
+            environments,
+            targets,
+            replays,
+            limiter: Limiter::default(),
+            lock,
+            warnings: loaded.warnings,
+        })
+    }
+
+    /// What was noticed while reading, for people.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// The study's folder.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The study as designed.
+    pub fn design(&self) -> &Design {
+        &self.design
+    }
+
+    /// Writes the lock before the first trial, or compares with the one that is there.
+    ///
+    /// # Errors
+    /// When an input has changed since the study was begun; the text names it.
+    pub(super) fn hold_to_lock(&self) -> Result<(), StudyError> {
+        let path = self.layout.lock();
+        match layout::read_json::<Lock>(&path)? {
+            None => layout::write_json(&path, &self.lock),
+            Some(begun) => match begun.changes(&self.lock) {
+                changes if changes.is_empty() => Ok(()),
+                changes => Err(StudyError::Locked { path, changes: changes.join(", ") }),
+            },
+        }
+    }
+}
+
+/// Gives solvers their addresses and keys.
+fn open_solvers(
+    design: &mut Design,
+    endpoints: &BTreeMap<String, String>,
+    key: &dyn Fn(&str) -> Option<String>,
+) -> Result<(), StudyError> {
+    if let Some(unknown) = endpoints.keys().find(|name| !design.solvers.contains_key(*name)) {
+        let known = design.solvers.keys().cloned().collect::<Vec<_>>().join(", ");
+        let reason = format!("is not in the study; its solvers are {known}");
+        return Err(StudyError::Solver { solver: unknown.clone(), reason });
+    }
+    for (name, solver) in &mut design.solvers {
+        let Solver::Openai(endpoint) = solver else { continue };
+        if let Some(address) = endpoints.get(name) {
+            endpoint.base_url.clone_from(address);
+        }
+        if let Some(variable) = &endpoint.api_key_env {
+            let value =
+                key(variable).filter(|value| !value.is_empty()).ok_or_else(|| StudyError::Solver {
+                    solver: name.clone(),
+                    reason: format!(
+                        "its key is expected in the environment variable {variable}, which is not set"
+                    ),
+                })?;
+            endpoint.api_key = Some(Secret::new(value));
+        }
+    }
+    Ok(())
+}
+
+/// The agent's configuration, the study's own limits over the files'.
+fn load_agent(design: &Design) -> Result<agent::Loaded, StudyError> {
+    let wrong = |error: agent::ConfigError| StudyError::Agent(error.to_string());
+    let mut loaded = agent::Config::load(&design.agent.config).map_err(wrong)?;
+    let (config, limits) = (&mut loaded.config, &design.agent);
+    let set = |place: &mut u64, value: Option<u64>| *place = value.unwrap_or(*place);
+    set(&mut config.limits.steps, limits.step_limit);
+    set(&mut config.limits.tokens, limits.token_limit);
+    set(&mut config.limits.wall_seconds, limits.time_limit);
+    set(&mut config.command_timeout, limits.command_timeout);
+    config.limits.cost_usd = limits.cost_limit.unwrap_or(config.limits.cost_usd);
+    Ok(loaded)
+}
+
+/// Every task of the study's files.
+fn tasks(design: &Design) -> Result<BTreeMap<InstanceId, Task>, StudyError> {
+    let mut tasks = BTreeMap::new();
+    for file in &design.tasks {
+        for task in dataset::read_tasks(file)?.tasks {
+            tasks.insert(task.id().clone(), task);
+        }
+    }
+    Ok(tasks)
+}
+
+/// The targets, each with the history made for it.
+fn targets(
+    design: &Design,
+    tasks: BTreeMap<InstanceId, Task>,
+) -> Result<BTreeMap<InstanceId, Target>, StudyError> {
+    let store = design.history.as_deref().map(HistoryStore::open).transpose()?;
+    let dates = MergeDates::from_tasks(tasks.values());
+    let wanted: Vec<InstanceId> = match design.targets.as_slice() {
+        [] => tasks.keys().cloned().collect(),
+        named => named.to_vec(),
+    };
+    let mut targets = BTreeMap::new();
+    for id in wanted {
+        let task = tasks.get(&id).cloned().ok_or_else(|| StudyError::UnknownTarget {
+            target: id.to_string(),
+            files: design.tasks.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", "),
+        })?;
+        let history = store
+            .as_ref()
+            .map(|store| History::for_target(store, &id, design.chronology, &dates))
+            .transpose()?;
+        targets.insert(id, Target { task, history });
+    }
+    Ok(targets)
+}
+
+/// The folders of recorded runs, by solver.
+fn replays(design: &Design) -> BTreeMap<String, PathBuf> {
+    let folder = |(name, solver): (&String, &Solver)| match solver {
+        Solver::Replay { trajectories } => Some((name.clone(), trajectories.clone())),
+        Solver::Openai(_) => None,
+    };
+    design.solvers.iter().filter_map(folder).collect()
+}
+
+/// A target's recorded run: `<id>/<id>.traj.json` or `<id>.traj.json` in the folder.
+pub(super) fn recorded_run(folder: &std::path::Path, id: &InstanceId) -> Option<PathBuf> {
+    let file = format!("{id}.traj.json");
+    [folder.join(id.as_str()).join(&file), folder.join(file)].into_iter().find(|path| path.is_file())
+}
+
+fn lock(
+    design: &Design,
+    agent: &agent::Config,
+    targets: &BTreeMap<InstanceId, Target>,
+    replays: &BTreeMap<String, PathBuf>,
+) -> Result<Lock, StudyError> {
+    let mut hashes = Hashes::default();
+    let mut locked = BTreeMap::new();
+    for (id, target) in targets {
+        let entries = target.history.iter().flat_map(History::entries);
+        let history = entries.map(|entry| Ok((entry.id().clone(), hashes.of(entry.path())?)));
+        let history = history.collect::<Result<_, StudyError>>()?;
+        locked.insert(id.clone(), TargetLock { task: digest_of(&target.task), history });
+    }
+    let mut recorded = BTreeMap::new();
+    for (solver, folder) in replays {
+        for id in targets.keys() {
+            if let Some(path) = recorded_run(folder, id) {
+                recorded.insert(format!("{solver}/{id}"), hashes.of(&path)?);
+            }
+        }
+    }
+    Ok(Lock {
+        schema: LOCK_SCHEMA,
+        memtrial: env!("CARGO_PKG_VERSION").into(),
+        design: digest_of(&fixed_part(design)),
+        agent: digest_of(agent),
+        sandbox: format!("{} on {}", design.sandbox.backend, design.sandbox.base),
+        targets: locked,
+        conditions: conditions(design)?,
+        replays: recorded,
+    })
+}
+
+/// The study without what may change from one invocation to the next.
+fn fixed_part(design: &Design) -> serde_json::Value {
+    let mut fixed = json!(design);
+    if let Some(study) = fixed.as_object_mut() {
+        for place in ["budget", "tasks", "history", "repos"] {
+            study.remove(place);
+        }
+        for solver in
+            study.get_mut("solvers").and_then(|s| s.as_object_mut()).into_iter().flat_map(|s| s.values_mut())
+        {
+            for place in ["base-url", "trajectories", "api-key-env", "max-in-flight"] {
+                solver.as_object_mut().map(|solver| solver.remove(place));
+            }
+        }
+    }
+    fixed
+}
+
+fn conditions(design: &Design) -> Result<BTreeMap<String, ConditionLock>, StudyError> {
+    let mut conditions = BTreeMap::new();
+    for (name, condition) in &design.conditions {
+        let settings = serde_json::Value::Object(condition.settings.clone());
+        let system = memory::open(&condition.memory, &settings)
+            .map_err(|error| StudyError::Memory { condition: name.clone(), reason: error.to_string() })?;
+        let difference = match condition.memory.as_str() {
+            "off" => String::new(),
+            _ => context::memory_section(Some(memory::DEFAULT_TEMPLATE)),
+        };
+        conditions.insert(name.clone(), ConditionLock { system: json!(system.describe()), difference });
+    }
+    Ok(conditions)
+}
+
+/// Digests of files, each read once.
+#[derive(Default)]
+struct Hashes(BTreeMap<PathBuf, String>);
+
+impl Hashes {
+    fn of(&mut self, path: &std::path::Path) -> Result<String, StudyError> {
+        if let Some(known) = self.0.get(path) {
+            return Ok(known.clone());
+        }
+        let digest = digest_file(path).map_err(StudyError::io(path))?;
+        self.0.insert(path.to_owned(), digest.clone());
+        Ok(digest)
+    }
+}
+
+fn digest_of<T: serde::Serialize>(value: &T) -> String {
+    digest(json!(value).to_string().as_bytes())
+}
