@@ -3,15 +3,72 @@
 //! A [`Backend`] starts a [`Sandbox`] on an [`Image`]: a base or a committed layer. What a sandbox writes is dropped
 //! when it is closed, or kept as a new layer by [`Backend::commit`]. So an environment is built once (base →
 //! repository at its commit, installed) and every trial starts on it and is dropped in one step.
+//!
+//! Inside every sandbox one small program, the runner, executes commands over a pipe: a command costs a millisecond,
+//! its whole process tree ends with it, its output is bounded where it arises. The end of the pipe ends the sandbox,
+//! so that nothing outlives a killed memtrial.
+
+pub mod conformance;
+mod docker;
+mod link;
+mod local;
+mod namespaces;
+mod program;
 
 pub mod environment;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+
+pub use docker::Docker;
+pub use local::Local;
+pub use namespaces::Namespaces;
+
+/// The back ends by name, the isolating ones first.
+pub const BACKENDS: [&str; 3] = ["namespaces", "docker", "local"];
+
+/// What back ends are opened with.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The folder for layers, scratch folders and the runner.
+    pub cache: PathBuf,
+    /// The container engine's program: `docker`, `podman` or a path.
+    pub engine: PathBuf,
+    /// The engine's address, where it is not the one of the environment (`DOCKER_HOST`).
+    pub engine_host: Option<String>,
+}
+
+impl Settings {
+    /// Docker, as the environment knows it.
+    pub fn new(cache: PathBuf) -> Self {
+        Self { cache, engine: PathBuf::from("docker"), engine_host: None }
+    }
+}
+
+/// Opens a back end by its name. Nothing is started yet.
+///
+/// # Errors
+/// When there is no back end of this name.
+pub fn open(name: &str, settings: &Settings) -> Result<Arc<dyn Backend>, SandboxError> {
+    let cache = settings.cache.clone();
+    match name {
+        "namespaces" => Ok(Arc::new(Namespaces::new(cache))),
+        "docker" => {
+            let docker = Docker::new(&settings.engine, cache);
+            Ok(Arc::new(match &settings.engine_host {
+                Some(address) => docker.host(address),
+                None => docker,
+            }))
+        }
+        "local" => Ok(Arc::new(Local::new(cache))),
+        other => Err(SandboxError::Unknown { name: other.to_owned() }),
+    }
+}
 
 /// What a sandbox starts on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -223,6 +280,12 @@ impl Output {
 /// What went wrong with a sandbox itself. Never a failed command: that is an [`Output`].
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
+    /// There is no such back end.
+    #[error("no sandbox back end is named {name:?}; there are namespaces, docker and local")]
+    Unknown {
+        /// The name given.
+        name: String,
+    },
     /// The back end cannot work here.
     #[error("sandbox back end {backend}: {reason}; {hint}")]
     Unavailable {

@@ -1,0 +1,120 @@
+//! The command line of Docker or Podman.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use super::{NAME, failed};
+use crate::sandbox::SandboxError;
+
+/// How long any one errand of the engine may take.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// An engine.
+#[derive(Debug, Clone)]
+pub(super) struct Engine {
+    /// `docker` or `podman`, or a path.
+    pub program: PathBuf,
+    /// `DOCKER_HOST`, where it is not the environment's.
+    pub host: Option<String>,
+}
+
+impl Engine {
+    /// A command of the engine.
+    pub(super) fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(arguments);
+        if let Some(host) = &self.host {
+            command.env("DOCKER_HOST", host);
+        }
+        command
+    }
+
+    /// Runs a command and returns what it printed.
+    pub(super) async fn run(&self, action: &str, arguments: &[&str]) -> Result<String, SandboxError> {
+        let mut command = self.command(arguments.iter().copied());
+        command.stdin(Stdio::null()).kill_on_drop(true).process_group(0);
+        let output = match timeout(PATIENCE, command.output()).await {
+            Err(_) => return Err(failed(action, format!("no answer within {} s", PATIENCE.as_secs()))),
+            Ok(Err(error)) => return Err(self.missing(&error.to_string())),
+            Ok(Ok(output)) => output,
+        };
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+        }
+        let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        if reason.contains("Cannot connect to the Docker daemon")
+            || reason.contains("permission denied while trying")
+        {
+            return Err(self.missing(&reason));
+        }
+        Err(failed(action, reason))
+    }
+
+    /// The id of an image by any of its names; `None`: there is no such image here.
+    pub(super) async fn image(&self, name: &str) -> Result<Option<String>, SandboxError> {
+        let arguments = ["image", "inspect", "--format", "{{.Id}}", name];
+        match self.run("look for an image", &arguments).await {
+            Ok(id) => Ok(Some(id)),
+            Err(SandboxError::Failed { reason, .. }) if absent(&reason) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn missing(&self, reason: &str) -> SandboxError {
+        SandboxError::Unavailable {
+            backend: NAME,
+            reason: format!("{}: {reason}", self.program.display()),
+            hint: format!("install and start it: {START}"),
+        }
+    }
+}
+
+/// Starts an engine.
+pub(super) const START: &str = "sudo scripts/install-packages.sh --with-docker && export DOCKER_HOST=$(sudo scripts/docker-engine.sh start /var/lib/memtrial-docker)";
+
+/// Whether an engine says that it does not know an image (Docker; Podman).
+fn absent(reason: &str) -> bool {
+    let reason = reason.to_lowercase();
+    ["no such image", "image not known", "no such object"].iter().any(|words| reason.contains(words))
+}
+
+/// The full name of an image: short names mean different things to different engines.
+pub(super) fn qualified(name: &str) -> String {
+    let (first, rest) = name.split_once('/').unwrap_or(("", name));
+    if first.is_empty() {
+        return format!("docker.io/library/{rest}");
+    }
+    if first.contains(['.', ':']) || first == "localhost" {
+        return name.to_owned();
+    }
+    format!("docker.io/{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_names_are_qualified() {
+        for (short, full) in [
+            ("debian:12", "docker.io/library/debian:12"),
+            ("swebench/x:latest", "docker.io/swebench/x:latest"),
+            ("ghcr.io/a/b", "ghcr.io/a/b"),
+            ("localhost/a", "localhost/a"),
+            ("registry:5000/a", "registry:5000/a"),
+        ] {
+            assert_eq!(qualified(short), full);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_engine_that_is_not_installed_is_named_with_a_hint() {
+        let engine = Engine { program: "/nonexistent/docker".into(), host: None };
+        let error = engine.image("x").await.unwrap_err().to_string();
+        assert!(error.contains("/nonexistent/docker") && error.contains("docker-engine.sh start"), "{error}");
+    }
+}
