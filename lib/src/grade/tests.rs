@@ -335,3 +335,38 @@ fn verdicts_survive_being_written() {
     let text = serde_json::to_string(&found).unwrap();
     assert_eq!(serde_json::from_str::<Graded>(&text).unwrap(), found);
 }
+
+/// Real rows judged on real logs: before the gold patch and after it.
+#[test]
+fn real_logs_before_and_after_gold_give_the_expected_verdicts() {
+    let Some(data) = std::env::var_os("MEMTRIAL_DATA").map(std::path::PathBuf::from) else { return };
+    let tasks = crate::dataset::read_tasks(&data.join("tasks/verified-here.jsonl")).unwrap().tasks;
+    let mut judged = 0;
+    for task in &tasks {
+        for rules in [Rules::Strict, Rules::Upstream] {
+            for (when, class) in [("before", false), ("after", true)] {
+                let stem = data.join("logs/verified-tasks").join(format!("{}.{when}", task.id()));
+                let Ok(bytes) = std::fs::read(format!("{}.log", stem.display())) else { continue };
+                let about = std::fs::read(format!("{}.expected.json", stem.display())).unwrap();
+                let about: serde_json::Value = serde_json::from_slice(&about).unwrap();
+                let code = i32::try_from(about["exit_code"].as_i64().unwrap()).unwrap();
+                let output = crate::sandbox::Output {
+                    ended: crate::sandbox::Ended::Exited(code),
+                    bytes,
+                    elided: None,
+                    wall: Duration::ZERO,
+                    out_of_memory: false,
+                };
+                let options = Options { rules, ..Options::default() };
+                let command = task.solver.recipe.test_cmd.join("\n");
+                let graded = Graded::without_run(VerdictClass::Unresolved, None, &options);
+                let found = judge(graded, task, usable(task).unwrap(), &[Ran { command, output }], &options);
+                let about = format!("{} {when} {rules:?}: {:?} {:?}", task.id(), found.class, found.reason);
+                assert_eq!(found.class == VerdictClass::Resolved, class, "{about}");
+                assert_eq!(found.class.coding() == Coding::Zero, !class, "{about}");
+                judged += 1;
+            }
+        }
+    }
+    assert!(judged >= 2 * 2 * 30, "{judged} logs were judged");
+}
