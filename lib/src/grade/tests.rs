@@ -335,3 +335,78 @@ fn verdicts_survive_being_written() {
     let text = serde_json::to_string(&found).unwrap();
     assert_eq!(serde_json::from_str::<Graded>(&text).unwrap(), found);
 }
+
+/// Real rows judged on real logs: before the gold patch and after it.
+#[test]
+fn real_logs_before_and_after_gold_give_the_expected_verdicts() {
+    let Some(data) = std::env::var_os("MEMTRIAL_DATA").map(std::path::PathBuf::from) else { return };
+    let tasks = crate::dataset::read_tasks(&data.join("tasks/verified-here.jsonl")).unwrap().tasks;
+    let mut judged = 0;
+    for task in &tasks {
+        for rules in [Rules::Strict, Rules::Upstream] {
+            for (when, class) in [("before", false), ("after", true)] {
+                let stem = data.join("logs/verified-tasks").join(format!("{}.{when}", task.id()));
+                let Ok(bytes) = std::fs::read(format!("{}.log", stem.display())) else { continue };
+                let about = std::fs::read(format!("{}.expected.json", stem.display())).unwrap();
+                let about: serde_json::Value = serde_json::from_slice(&about).unwrap();
+                let code = i32::try_from(about["exit_code"].as_i64().unwrap()).unwrap();
+                let output = crate::sandbox::Output {
+                    ended: crate::sandbox::Ended::Exited(code),
+                    bytes,
+                    elided: None,
+                    wall: Duration::ZERO,
+                    out_of_memory: false,
+                };
+                let options = Options { rules, ..Options::default() };
+                let command = task.solver.recipe.test_cmd.join("\n");
+                let graded = Graded::without_run(VerdictClass::Unresolved, None, &options);
+                let found = judge(graded, task, usable(task).unwrap(), &[Ran { command, output }], &options);
+                let about = format!("{} {when} {rules:?}: {:?} {:?}", task.id(), found.class, found.reason);
+                assert_eq!(found.class == VerdictClass::Resolved, class, "{about}");
+                assert_eq!(found.class.coding() == Coding::Zero, !class, "{about}");
+                judged += 1;
+            }
+        }
+    }
+    assert!(judged >= 2 * 2 * 30, "{judged} logs were judged");
+}
+
+#[test]
+fn published_verdicts_are_reached_from_published_logs() {
+    #[derive(serde::Deserialize)]
+    struct Published {
+        parser: String,
+        #[serde(rename = "FAIL_TO_PASS")]
+        fail_to_pass: Vec<String>,
+        #[serde(rename = "PASS_TO_PASS")]
+        pass_to_pass: Vec<String>,
+        resolved_in_published_report: bool,
+    }
+    let Some(data) = std::env::var_os("MEMTRIAL_DATA").map(std::path::PathBuf::from) else { return };
+    let folder = data.join("logs/swebench_eval/pytest_swebench");
+    let mut others = Vec::new();
+    let mut all = 0;
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let Some(id) = name.strip_suffix(".expected.json") else { continue };
+        let published: Published =
+            serde_json::from_slice(&std::fs::read(folder.join(&name)).unwrap()).unwrap();
+        let Ok(parser) = logs::parser(published.parser.rsplit(':').next().unwrap()) else { continue };
+        let log = std::fs::read(folder.join(format!("{id}.eval.log"))).unwrap();
+        all += 1;
+        for rules in [Rules::Upstream, Rules::Strict] {
+            let map = parser.parse(&String::from_utf8_lossy(&log), rules).unwrap();
+            let results = expect::Results::new(&map, rules);
+            let rule = ResolveRule::default();
+            let (tests, _) =
+                expect::look_up(&results, &published.fail_to_pass, &published.pass_to_pass, rule);
+            let resolved = tests.values().all(|(found, expected)| rule.passes(found, *expected));
+            if resolved != published.resolved_in_published_report {
+                others.push(format!("{id} {rules:?}"));
+            }
+        }
+    }
+    assert!(all > 30, "{all} logs");
+    // This row expects tests named `[` and `[100%]`: pieces of output that upstream took for ids.
+    assert_eq!(others, ["pytest-dev__pytest-5227 Strict"]);
+}
