@@ -82,7 +82,7 @@ async fn killed_at_any_byte_of_a_line_only_that_line_is_lost() {
     let whole = fs::read(bench.path()).unwrap();
     let ends: Vec<usize> = (0..whole.len()).filter(|n| whole[*n] == b'\n').map(|n| n + 1).collect();
     // Every byte near a line's end, and some between.
-    let near = |cut: &usize| cut % 29 == 0 || ends.iter().any(|end| cut.abs_diff(*end) < 3);
+    let near = |cut: &usize| cut.is_multiple_of(29) || ends.iter().any(|end| cut.abs_diff(*end) < 3);
     for cut in (0..=whole.len()).filter(near) {
         fs::write(bench.path(), &whole[..cut]).unwrap();
         let kept = ends.iter().filter(|end| **end <= cut).count();
