@@ -192,6 +192,7 @@ impl Transport {
         let value: Value = serde_json::from_slice(&body).unwrap_or_default();
         let error = value.get("error").unwrap_or(&value);
         let words = words(error).unwrap_or_else(|| text.trim().to_owned());
+        let words = if words.is_empty() { "it gave no reason".to_owned() } else { words };
         let meaning = meaning(status, error, &words);
         let mut reason = self.clean(&words);
         if meaning == Meaning::Passing {
@@ -205,7 +206,8 @@ impl Transport {
     /// Status 200 with an error in the body: a proxy passes on what happened behind it.
     fn error_in_reply(&self, error: &Value, response: &Value) -> Failure {
         let words = words(error).unwrap_or_else(|| error.to_string());
-        let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(500);
+        let code = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
+        let status = code.filter(|code| (400..600).contains(code)).unwrap_or(500);
         let reason = format!("an error in place of a reply: {}", self.clean(&words));
         let meaning = meaning(status, error, &words);
         Failure { meaning, response: Some(response.clone()), ..Failure::unusable(reason) }

@@ -87,6 +87,13 @@ impl<M> Journaled<M> {
     }
 }
 
+impl Drop for Log {
+    /// Closing alone would keep the lock while a process that was forked meanwhile has not yet replaced itself.
+    fn drop(&mut self) {
+        let _ = self.file.file().unlock();
+    }
+}
+
 impl Log {
     /// Writes an entry through to the disk. After a failed write the file is brought back to whole lines.
     fn append(&mut self, entry: Entry) -> std::io::Result<()> {

@@ -19,6 +19,8 @@ pub use price::{Price, Prices};
 pub use probe::{Probe, SeedSupport, probe, probe_seed};
 pub use replay::Replay;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -196,4 +198,15 @@ pub trait Model: Send + Sync {
 
     /// The model's name, as predictions carry it.
     fn name(&self) -> &str;
+}
+
+#[async_trait]
+impl<M: Model + ?Sized> Model for Arc<M> {
+    async fn complete(&self, request: &Request) -> Result<Reply, LlmError> {
+        (**self).complete(request).await
+    }
+
+    fn name(&self) -> &str {
+        (**self).name()
+    }
 }

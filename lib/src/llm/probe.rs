@@ -96,10 +96,10 @@ mod tests {
 
     #[tokio::test]
     async fn an_endpoint_that_is_not_there_is_named() {
-        let url = {
-            let server = FakeServer::start(|_: &Value| Act::say("x")).unwrap();
-            server.url()
-        };
+        // Bound and not listening: nobody else gets the port meanwhile.
+        let held = tokio::net::TcpSocket::new_v4().unwrap();
+        held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let url = format!("http://{}/v1", held.local_addr().unwrap());
         let error = probe(&url, None).await.unwrap_err().to_string();
         assert!(
             error.starts_with(&format!("model endpoint {url}: ")) && error.contains("tried 1 times"),
