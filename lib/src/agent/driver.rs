@@ -183,7 +183,8 @@ fn class(error: &LlmError) -> &'static str {
             _ => "APIError",
         },
         LlmError::Exhausted { .. } => "ReplayExhausted",
-        LlmError::Journal { .. } => "JournalError",
+        LlmError::Setup { .. } | LlmError::Prices { .. } => "ConfigurationError",
+        LlmError::Journal { .. } | LlmError::Diverged { .. } => "JournalError",
     }
 }
 

@@ -1,4 +1,23 @@
 //! How a model is asked: the client, retry, price, the journal, replay.
+//!
+//! [`OpenAi`] asks an endpoint, [`Replay`] answers from a recorded run, and [`Journaled`] stands before either: it
+//! writes every reply down before it lets it be used, so that a killed run resumes without paying again.
+
+mod client;
+mod endpoint;
+mod http;
+mod journal;
+mod price;
+mod probe;
+mod replay;
+mod stream;
+
+pub use client::{Limiter, OpenAi};
+pub use endpoint::{Endpoint, Secret};
+pub use journal::Journaled;
+pub use price::{Price, Prices};
+pub use probe::{Probe, SeedSupport, probe, probe_seed};
+pub use replay::Replay;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -16,8 +35,11 @@ pub struct Cost {
     pub cached_tokens: u64,
     /// Completion tokens, reasoning included.
     pub completion_tokens: u64,
-    /// Wall-clock seconds.
+    /// Wall-clock seconds in which requests were under way, retries included, waiting between them not.
     pub seconds: f64,
+    /// Requests that may have been charged while the endpoint did not say what they used: where this is not 0, the
+    /// token counts are lower bounds and the money is unknown.
+    pub unmetered_calls: u64,
     /// US dollars by the price list; `None`: some call's price is unknown.
     pub list_usd: Option<f64>,
     /// US dollars that the endpoint says it charged; `None`: it did not say for some call.
@@ -32,6 +54,7 @@ impl Cost {
         cached_tokens: 0,
         completion_tokens: 0,
         seconds: 0.0,
+        unmetered_calls: 0,
         list_usd: Some(0.0),
         paid_usd: Some(0.0),
     };
@@ -46,6 +69,7 @@ impl Cost {
             cached_tokens: self.cached_tokens + other.cached_tokens,
             completion_tokens: self.completion_tokens + other.completion_tokens,
             seconds: self.seconds + other.seconds,
+            unmetered_calls: self.unmetered_calls + other.unmetered_calls,
             list_usd: money(self.list_usd, other.list_usd),
             paid_usd: money(self.paid_usd, other.paid_usd),
         }
@@ -81,6 +105,22 @@ pub struct Reply {
 /// Why a model gave no answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LlmError {
+    /// The settings do not make a usable client.
+    #[error("model endpoint {endpoint} cannot be used: {reason}")]
+    Setup {
+        /// Its address, without secrets.
+        endpoint: String,
+        /// What is wrong and what to do.
+        reason: String,
+    },
+    /// A price list cannot be read.
+    #[error("price list {path}: {reason}")]
+    Prices {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The endpoint cannot be reached, closed the connection, or kept failing after all retries.
     #[error("model endpoint {endpoint}: {reason} (tried {attempts} times)")]
     Unreachable {
@@ -120,6 +160,14 @@ pub enum LlmError {
         path: String,
         /// What happened.
         reason: String,
+    },
+    /// The run asks something else than it asked when the journal was written.
+    #[error("call {number} is not the one recorded in {path}: the run has diverged, start a new attempt")]
+    Diverged {
+        /// The journal.
+        path: String,
+        /// The call, from 1.
+        number: u64,
     },
 }
 

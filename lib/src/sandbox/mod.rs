@@ -4,6 +4,8 @@
 //! when it is closed, or kept as a new layer by [`Backend::commit`]. So an environment is built once (base →
 //! repository at its commit, installed) and every trial starts on it and is dropped in one step.
 
+pub mod environment;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -75,6 +77,8 @@ pub struct Spec {
     pub network: Network,
     /// Read-only folders of the host.
     pub mounts: Vec<Mount>,
+    /// Whether what is written may be kept by [`Backend::commit`].
+    pub keep: bool,
 }
 
 /// Where in a sandbox a task's repository lies, and the environment of every command there.

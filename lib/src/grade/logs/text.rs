@@ -1,0 +1,150 @@
+//! What Python does to text, where Rust differs: newlines, white space, line splitting.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// A pattern's stand-in for one white-space character of Python (29 of them; Rust's `\s` lacks U+001C to U+001F).
+const SPACE: &str =
+    r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]";
+
+/// A regular expression compiled at first use.
+pub(in crate::grade) type Pattern = LazyLock<Regex>;
+
+/// Compiles a literal pattern in which `ω` stands for one white-space character of Python.
+pub(in crate::grade) fn pattern(literal: &str) -> Regex {
+    match Regex::new(&literal.replace('ω', SPACE)) {
+        Ok(regex) => regex,
+        Err(error) => unreachable!("a literal pattern is wrong: {error}"),
+    }
+}
+
+/// Text as Python reads a file in text mode: CRLF and a lone CR become LF.
+pub fn universal_newlines(text: &str) -> Cow<'_, str> {
+    if text.contains('\r') {
+        Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// Whether Python's `str.isspace` holds for the character.
+pub fn is_space(c: char) -> bool {
+    c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
+}
+
+/// Python's `str.strip`.
+pub fn trim(text: &str) -> &str {
+    text.trim_matches(is_space)
+}
+
+/// Python's `str.rstrip`.
+pub fn trim_end(text: &str) -> &str {
+    text.trim_end_matches(is_space)
+}
+
+/// Python's `str.split()`.
+pub fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(is_space).filter(|word| !word.is_empty())
+}
+
+/// Python's `str.splitlines`: ten line breaks, CRLF counted once, no empty piece after a final break.
+pub fn split_lines(text: &str) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let mut start = 0;
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let breaks = matches!(c, '\n'..='\r' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}');
+        if !breaks {
+            continue;
+        }
+        lines.push(&text[start..at]);
+        start = at + c.len_utf8();
+        if c == '\r' && chars.next_if(|&(_, next)| next == '\n').is_some() {
+            start += 1;
+        }
+    }
+    if start < text.len() {
+        lines.push(&text[start..]);
+    }
+    lines
+}
+
+/// Text without terminal control sequences: CSI, OSC and two-character escapes.
+pub fn strip_ansi(text: &str) -> Cow<'_, str> {
+    static ANSI: Pattern =
+        LazyLock::new(|| pattern(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])"));
+    if text.contains('\x1b') { ANSI.replace_all(text, "") } else { Cow::Borrowed(text) }
+}
+
+/// Removes the duration that JavaScript runners put behind a name (`5ms`, `(1.5 s)`), as the upstream parsers do: once,
+/// a separating blank not required.
+pub fn strip_duration(name: &str) -> &str {
+    static DURATION: Pattern = LazyLock::new(|| pattern(r"(?i)ω*(?:\(ω*)?\d+(?:\.\d+)?ω*(?:ms|s)ω*\)?ω*$"));
+    let end = DURATION.find(name).map_or(name.len(), |found| found.start());
+    trim(&name[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn translates_every_kind_of_newline() {
+        assert_eq!(universal_newlines("a\r\nb\rc\nd\r\r\n"), "a\nb\nc\nd\n\n");
+        assert!(matches!(universal_newlines("a\nb"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn knows_the_29_white_space_characters_of_python() {
+        let spaces = (0..=0x10_ffff).filter_map(char::from_u32).filter(|&c| is_space(c)).collect::<Vec<_>>();
+        assert_eq!(spaces.len(), 29);
+        let class = pattern("^ω$");
+        for c in (0..=0x3100).filter_map(char::from_u32) {
+            assert_eq!(class.is_match(&c.to_string()), is_space(c), "{c:?}");
+        }
+        assert_eq!(trim("\u{1c}\u{a0} a\u{200b} \u{1f}"), "a\u{200b}");
+        assert_eq!(trim_end(" a\u{85}"), " a");
+        assert_eq!(words("\u{1e}a \u{2003}b\u{feff}").collect::<Vec<_>>(), ["a", "b\u{feff}"]);
+    }
+
+    #[test]
+    fn splits_lines_as_python_does() {
+        let text = "a\r\nb\rc\u{b}d\u{c}e\u{1c}f\u{1d}g\u{1e}h\u{85}i\u{2028}j\u{2029}k\u{1f}l\n\n";
+        assert_eq!(split_lines(text), ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k\u{1f}l", ""]);
+        assert_eq!(split_lines(""), Vec::<&str>::new());
+        assert_eq!(split_lines("\n"), [""]);
+        assert_eq!(split_lines("\r"), [""]);
+    }
+
+    #[test]
+    fn strips_control_sequences() {
+        assert_eq!(strip_ansi("\x1b[1;32mPASSED\x1b[0m a\x1b[K \x1b]8;;u\x1b\\x\x1b]0;t\x07"), "PASSED a x");
+        assert_eq!(strip_ansi("t[10m]"), "t[10m]");
+    }
+
+    #[test]
+    fn strips_one_duration() {
+        for (name, rest) in [
+            ("handles v2s", "handles v"),
+            ("foo 200ms (5ms)", "foo 200ms"),
+            ("a (3 tests)", "a (3 tests)"),
+            ("a (1.5 s)", "a"),
+            ("12ms", ""),
+            ("a 5µs", "a 5µs"),
+        ] {
+            assert_eq!(strip_duration(name), rest);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn splitting_loses_only_line_breaks(text in "[a-c\r\n\u{b}\u{85}\u{2028} ]{0,20}") {
+            let kept = split_lines(&text).concat();
+            let expected = text.replace(['\r', '\n', '\u{b}', '\u{85}', '\u{2028}'], "");
+            prop_assert_eq!(kept, expected);
+        }
+    }
+}

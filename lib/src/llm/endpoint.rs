@@ -1,0 +1,222 @@
+//! Where a model answers and how it is to be asked: a solver's settings.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::Price;
+
+/// What stands in a text where a secret was.
+const REDACTED: &str = "[redacted]";
+
+/// Shorter keys are placeholders of local servers (`EMPTY`, `dummy`); taking them out of texts would only garble them.
+const SHORTEST_SECRET: usize = 8;
+
+/// An API key. It shows itself nowhere: not in `Debug`, not in `Display`, not when serialised; it cannot be read from
+/// a file.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a key.
+    pub fn new(key: impl Into<String>) -> Self {
+        Self(key.into())
+    }
+
+    /// The key itself, for the request's header.
+    pub(super) fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// `text` without the key, should an endpoint echo it.
+    pub(super) fn scrub(&self, text: &str) -> String {
+        if self.0.len() < SHORTEST_SECRET { text.to_owned() } else { text.replace(&self.0, REDACTED) }
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(REDACTED)
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(REDACTED)
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(REDACTED)
+    }
+}
+
+/// An OpenAI-compatible endpoint and how it is asked, as a study file holds it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Endpoint {
+    /// The address under which `/chat/completions` lies; usually ends in `/v1`.
+    pub base_url: String,
+    /// The model's name there.
+    pub model: String,
+    /// The *name* of the environment variable that holds the key; `None`: the endpoint takes none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_key_env: Option<String>,
+    /// The key, set by whoever may read the environment. Neither read from a file nor written to one.
+    #[serde(skip)]
+    pub api_key: Option<Secret>,
+    /// Sampling parameters and whatever else the endpoint takes, merged into every request body.
+    #[serde(default)]
+    pub params: Map<String, Value>,
+    /// What its tokens cost; `None`: unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+    /// Whether the replicate's number is sent as `seed`.
+    #[serde(default = "yes")]
+    pub send_seed: bool,
+    /// Whether replies are asked for as a stream (for endpoints that cut long silent connections).
+    #[serde(default)]
+    pub stream: bool,
+    /// Requests under way at once, over all trials.
+    #[serde(default = "default_in_flight")]
+    pub max_in_flight: usize,
+    /// The longest one try may take, in seconds in files.
+    #[serde(default = "default_timeout", with = "seconds")]
+    pub request_timeout: Duration,
+    /// Tries for one call, the first included.
+    #[serde(default = "default_attempts")]
+    pub max_attempts: u32,
+    /// The wait before the second try, in seconds in files; it doubles from try to try, with jitter.
+    #[serde(default = "default_min_wait", with = "seconds")]
+    pub min_wait: Duration,
+    /// The longest wait between two tries, in seconds in files; it bounds `Retry-After` as well.
+    #[serde(default = "default_max_wait", with = "seconds")]
+    pub max_wait: Duration,
+}
+
+impl Endpoint {
+    /// An endpoint with the defaults: no key, no parameters, ten tries, ten minutes for each.
+    pub fn new(base_url: impl Into<String>, model: impl Into<String>) -> Self {
+        Self {
+            base_url: base_url.into(),
+            model: model.into(),
+            api_key_env: None,
+            api_key: None,
+            params: Map::new(),
+            price: None,
+            send_seed: true,
+            stream: false,
+            max_in_flight: default_in_flight(),
+            request_timeout: default_timeout(),
+            max_attempts: default_attempts(),
+            min_wait: default_min_wait(),
+            max_wait: default_max_wait(),
+        }
+    }
+
+    /// With this key.
+    #[must_use]
+    pub fn with_key(mut self, key: Secret) -> Self {
+        self.api_key = Some(key);
+        self
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn default_in_flight() -> usize {
+    8
+}
+
+fn default_timeout() -> Duration {
+    Duration::from_secs(600)
+}
+
+fn default_attempts() -> u32 {
+    10
+}
+
+fn default_min_wait() -> Duration {
+    Duration::from_secs(4)
+}
+
+fn default_max_wait() -> Duration {
+    Duration::from_secs(60)
+}
+
+/// A duration as a number of seconds, fractions allowed.
+mod seconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(duration.as_secs_f64())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        let seconds = f64::deserialize(deserializer)?;
+        Duration::try_from_secs_f64(seconds)
+            .map_err(|_| D::Error::custom(format!("{seconds} is no number of seconds")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CANARY: &str = "sk-canary-0123456789";
+
+    #[test]
+    fn a_key_shows_itself_nowhere() {
+        let endpoint = Endpoint::new("http://127.0.0.1:1/v1", "m").with_key(Secret::new(CANARY));
+        let shown = format!(
+            "{endpoint:?} {endpoint:#?} {} {}",
+            endpoint.api_key.clone().unwrap(),
+            serde_json::to_string(&endpoint.api_key).unwrap()
+        );
+        assert!(!shown.contains(CANARY), "{shown}");
+        assert!(shown.contains(REDACTED));
+        assert!(!toml::to_string(&endpoint).unwrap().contains(CANARY));
+    }
+
+    #[test]
+    fn scrubbing_takes_out_keys_and_leaves_placeholders() {
+        assert_eq!(Secret::new(CANARY).scrub(&format!("bad key {CANARY}!")), "bad key [redacted]!");
+        assert_eq!(Secret::new("EMPTY").scrub("EMPTY reply"), "EMPTY reply");
+    }
+
+    #[test]
+    fn read_from_a_study_file() {
+        let text = "base-url = 'http://h/v1'\nmodel = 'm'\napi-key-env = 'KEY'\nrequest-timeout = 1.5\n\
+                    params = { temperature = 0.7 }\nprice = { input = 1, output = 2.5 }";
+        let endpoint: Endpoint = toml::from_str(text).unwrap();
+        assert_eq!(endpoint.api_key_env.as_deref(), Some("KEY"));
+        assert_eq!(endpoint.request_timeout, Duration::from_millis(1500));
+        assert_eq!(endpoint.params["temperature"], 0.7);
+        assert_eq!(endpoint.price.unwrap().output, 2.5);
+        assert!(endpoint.send_seed && endpoint.max_attempts == 10);
+        let again: Endpoint = toml::from_str(&toml::to_string(&endpoint).unwrap()).unwrap();
+        assert_eq!(again, endpoint);
+    }
+
+    #[test]
+    fn keys_typos_and_absurd_times_are_refused() {
+        for (line, word) in [
+            ("api-key = 'sk-1'", "unknown field"),
+            ("api_key = 'sk-1'", "unknown field"),
+            ("temprature = 1", "unknown field"),
+            ("max-wait = -1", "no number of seconds"),
+            ("max-wait = nan", "no number of seconds"),
+        ] {
+            let text = format!("base-url = 'http://h/v1'\nmodel = 'm'\n{line}");
+            let error = toml::from_str::<Endpoint>(&text).unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Replies written down before they are used, so that a run killed at any moment never pays for one twice.
+//!
+//! `calls.jsonl` lies in the trial's folder: one line a call, in order, flushed to the disk before the reply is handed
+//! out. A line holds the digest of the request, not the request: the trajectory has that. On resume the same calls are
+//! answered from the file; a call that differs from the one recorded means that the run has diverged.
+
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use fs_err as fs;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::{LlmError, Model, Reply, Request};
+
+/// A line of `calls.jsonl`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Entry {
+    /// The call, from 1.
+    n: u64,
+    /// What was asked, by [`digest`].
+    request_sha256: String,
+    reply: Reply,
+}
+
+/// A model whose replies are written down first.
+#[derive(Debug)]
+pub struct Journaled<M> {
+    model: M,
+    path: String,
+    /// Held for the length of a call: the calls of one trial are a sequence.
+    turn: tokio::sync::Mutex<u64>,
+    log: Arc<Mutex<Log>>,
+    recorded: u64,
+    torn: u64,
+}
+
+/// The file, and what it holds beyond the calls made so far.
+#[derive(Debug)]
+struct Log {
+    file: fs::File,
+    pending: VecDeque<Entry>,
+}
+
+impl<M> Journaled<M> {
+    /// Opens or makes the journal, takes it for this process alone, and cuts off a last line that a kill left torn.
+    pub fn open(path: &Path, model: M) -> Result<Self, LlmError> {
+        let name = path.display().to_string();
+        let wrong = |reason: String| LlmError::Journal { path: name.clone(), reason };
+        let io = |error: std::io::Error| wrong(error.to_string());
+        let mut file = fs::OpenOptions::new().read(true).append(true).create(true).open(path).map_err(io)?;
+        match file.file().try_lock() {
+            Ok(()) => {}
+            Err(std::fs::TryLockError::WouldBlock) => {
+                return Err(wrong("another process is writing it".into()));
+            }
+            Err(std::fs::TryLockError::Error(error)) => return Err(io(error)),
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(io)?;
+        let (pending, whole) = parse(&bytes).map_err(wrong)?;
+        let torn = (bytes.len() - whole) as u64;
+        if torn > 0 {
+            file.file().set_len(whole as u64).and_then(|()| file.sync_data()).map_err(io)?;
+        }
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            // The file's name must survive a power cut as well.
+            fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
+        }
+        let recorded = pending.len() as u64;
+        let log = Arc::new(Mutex::new(Log { file, pending }));
+        Ok(Self { model, path: name, turn: tokio::sync::Mutex::new(0), log, recorded, torn })
+    }
+
+    /// How many calls the journal held when it was opened.
+    pub fn recorded(&self) -> u64 {
+        self.recorded
+    }
+
+    /// Bytes of a torn last line that were cut off when it was opened; 0: there was none.
+    pub fn torn(&self) -> u64 {
+        self.torn
+    }
+}
+
+impl Log {
+    /// Writes an entry through to the disk. After a failed write the file is brought back to whole lines.
+    fn append(&mut self, entry: Entry) -> std::io::Result<()> {
+        let mut line = serde_json::to_vec(&entry)?;
+        line.push(b'\n');
+        let before = self.file.metadata()?.len();
+        if let Err(error) = self.file.write_all(&line).and_then(|()| self.file.sync_data()) {
+            // A full disk still lets a file shrink; if even that fails, the next opening cuts the torn line off.
+            let _ = self.file.file().set_len(before);
+            return Err(error);
+        }
+        self.pending.push_back(entry);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl<M: Model> Model for Journaled<M> {
+    async fn complete(&self, request: &Request) -> Result<Reply, LlmError> {
+        let mut turn = self.turn.lock().await;
+        let n = *turn + 1;
+        let asked = digest(self.model.name(), request);
+        let recorded = lock(&self.log).pending.front().map(|entry| entry.request_sha256.clone());
+        match recorded {
+            Some(recorded) if recorded != asked => {
+                return Err(LlmError::Diverged { path: self.path.clone(), number: n });
+            }
+            Some(_) => {}
+            None => {
+                let reply = self.model.complete(request).await?;
+                self.write(Entry { n, request_sha256: asked, reply }).await?;
+            }
+        }
+        let entry = lock(&self.log).pending.pop_front();
+        *turn = n;
+        entry.map(|entry| entry.reply).ok_or_else(|| self.wrong("a reply just written is gone".into()))
+    }
+
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+}
+
+impl<M> Journaled<M> {
+    /// Writes on a thread that may block. If the caller is dropped meanwhile the entry is written all the same and
+    /// answers the next call: the file and the memory agree.
+    async fn write(&self, entry: Entry) -> Result<(), LlmError> {
+        let log = self.log.clone();
+        let written = tokio::task::spawn_blocking(move || lock(&log).append(entry)).await;
+        match written {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(self.wrong(error.to_string())),
+            Err(error) => Err(self.wrong(error.to_string())),
+        }
+    }
+
+    fn wrong(&self, reason: String) -> LlmError {
+        LlmError::Journal { path: self.path.clone(), reason }
+    }
+}
+
+fn lock(log: &Mutex<Log>) -> std::sync::MutexGuard<'_, Log> {
+    log.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The entries, and how many bytes they take; a last line beyond that is torn.
+fn parse(bytes: &[u8]) -> Result<(VecDeque<Entry>, usize), String> {
+    let (mut entries, mut whole) = (VecDeque::new(), 0);
+    for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        if !line.ends_with(b"\n") {
+            break;
+        }
+        let entry: Entry = serde_json::from_slice(line)
+            .map_err(|error| format!("line {}: {error}: move the file away to start over", index + 1))?;
+        if entry.n != index as u64 + 1 {
+            return Err(format!(
+                "line {} holds call {}: move the file away to start over",
+                index + 1,
+                entry.n
+            ));
+        }
+        whole += line.len();
+        entries.push_back(entry);
+    }
+    Ok((entries, whole))
+}
+
+/// What was asked of whom, as SHA-256 in hex. The order of keys does not matter.
+fn digest(model: &str, request: &Request) -> String {
+    let mut asked = json!({"model": model, "messages": request.messages, "tools": request.tools,
+        "params": request.params, "seed": request.seed});
+    sort(&mut asked);
+    Sha256::digest(asked.to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn sort(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.sort_keys();
+            map.values_mut().for_each(sort);
+        }
+        Value::Array(items) => items.iter_mut().for_each(sort),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+#[path = "journal_tests.rs"]
+mod tests;

@@ -1,0 +1,330 @@
+//! A task's environment: base → repository at its base commit, installed → trial.
+//!
+//! The second stage is built once, with the network open, and kept as a layer under a digest of all that went into it;
+//! every trial and every grading starts on it, without network, and is dropped in one step.
+
+mod recipe;
+mod repository;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use tokio::sync::Mutex;
+
+use super::{Backend, Exec, Image, Limits, Mount, Network, Place, Sandbox, SandboxError, Spec};
+use crate::task::SolverView;
+
+/// Raised whenever the way an environment is built changes, so that old layers are not used.
+const BUILDER: u32 = 1;
+
+/// Where the repository lies, as in SWE-bench's images.
+const WORKDIR: &str = "/testbed";
+
+/// Why there is no environment for a task.
+#[derive(Debug, thiserror::Error)]
+pub enum EnvironmentError {
+    /// The repository or its base commit cannot be had.
+    #[error("repository {repo}: {reason}")]
+    Repository {
+        /// `owner/name`.
+        repo: String,
+        /// What is wrong and what to do.
+        reason: String,
+    },
+    /// Commits later than the base commit, or ways to them, are in the repository.
+    #[error("{task}: the repository shows the future: {traces}")]
+    Future {
+        /// The task.
+        task: String,
+        /// What was found.
+        traces: String,
+    },
+    /// The installation failed.
+    #[error("{task}: the environment cannot be built: {reason}; its last output:\n{output}")]
+    Install {
+        /// The task.
+        task: String,
+        /// What failed.
+        reason: String,
+        /// The end of the output.
+        output: String,
+    },
+    /// A file of the host cannot be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The sandbox failed.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+}
+
+/// How environments are built.
+#[derive(Debug, Clone, Serialize)]
+pub struct Settings {
+    /// The folder of bare clones: `<owner>+<name>/repo`, `<owner>__<name>.git` or `<owner>/<name>.git`.
+    #[serde(skip)]
+    pub repos: PathBuf,
+    /// What every environment starts on.
+    pub base: Image,
+    /// Read-only folders of the host: toolchains. Where one holds `bin`, it is on the path.
+    pub mounts: Vec<Mount>,
+    /// Bounds of installation and trials.
+    pub limits: Limits,
+    /// The network while installing.
+    pub install_network: Network,
+    /// How long an installation may take.
+    pub install_timeout: Duration,
+}
+
+impl Settings {
+    /// The usual settings for a base.
+    pub fn new(repos: PathBuf, base: Image) -> Self {
+        Self {
+            repos,
+            base,
+            mounts: Vec::new(),
+            limits: Limits::default(),
+            install_network: Network::Host,
+            install_timeout: Duration::from_secs(1800),
+        }
+    }
+}
+
+/// Builds environments, each once, and keeps them as layers.
+pub struct Environments {
+    backend: Arc<dyn Backend>,
+    settings: Settings,
+    /// One lock a layer: jobs that need the same environment wait for one build.
+    building: Mutex<HashMap<String, Arc<Mutex<()>>>>,
+}
+
+impl Environments {
+    /// Environments of one back end.
+    pub fn new(backend: Arc<dyn Backend>, settings: Settings) -> Self {
+        Self { backend, settings, building: Mutex::default() }
+    }
+
+    /// The back end's name.
+    pub fn backend(&self) -> &'static str {
+        self.backend.name()
+    }
+
+    /// The environment of a task, built now if its layer is not there yet.
+    ///
+    /// # Errors
+    /// When the repository is missing, shows the future, or the installation fails; nothing is kept then.
+    pub async fn prepare(&self, task: &SolverView) -> Result<Environment, EnvironmentError> {
+        let toolchains: Vec<String> =
+            self.settings.mounts.iter().map(|mount| mount.inside.to_string_lossy().into_owned()).collect();
+        let plan = recipe::plan(task, &toolchains);
+        let key = self.key(task, &plan);
+        let turn = self.building.lock().await.entry(key.clone()).or_default().clone();
+        let _turn = turn.lock().await;
+        if !self.backend.has_layer(&key).await? {
+            self.build(task, &plan, &key).await?;
+        }
+        Ok(Environment {
+            backend: self.backend.clone(),
+            spec: Spec { image: Image::Layer(key), network: Network::None, ..self.spec(false) },
+            place: Place { workdir: WORKDIR.into(), env: plan.env },
+        })
+    }
+
+    /// The digest of all that goes into a task's environment, in hex.
+    fn key(&self, task: &SolverView, plan: &recipe::Plan) -> String {
+        let base = match &self.settings.base {
+            // an upgraded host is another base
+            Image::Host => format!("host {:?}", ["/usr/bin", "/usr/lib", "/etc/os-release"].map(modified)),
+            Image::Rootfs(dir) => format!("rootfs {} {:?}", dir.display(), modified(dir)),
+            other => format!("{other:?}"),
+        };
+        let mounts: Vec<_> =
+            self.settings.mounts.iter().map(|mount| (mount, modified(&mount.host))).collect();
+        let parts = format!("{BUILDER}\n{base}\n{mounts:?}\n{}\n{}\n{plan:?}", task.repo, task.base_commit);
+        let digest = Sha256::digest(parts.as_bytes());
+        digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn spec(&self, keep: bool) -> Spec {
+        Spec {
+            image: self.settings.base.clone(),
+            limits: self.settings.limits.clone(),
+            network: self.settings.install_network,
+            mounts: self.settings.mounts.clone(),
+            keep,
+        }
+    }
+
+    async fn build(&self, task: &SolverView, plan: &recipe::Plan, key: &str) -> Result<(), EnvironmentError> {
+        let clone = repository::find(&self.settings.repos, &task.repo)?;
+        let scratch = tempfile::tempdir()
+            .map_err(|source| EnvironmentError::Io { path: "the temporary folder".into(), source })?;
+        let bundle = repository::bundle(&clone, &task.repo, &task.base_commit, scratch.path()).await?;
+        let bytes = fs_err::tokio::read(&bundle.path)
+            .await
+            .map_err(|source| EnvironmentError::Io { path: bundle.path.clone(), source })?;
+        let mut sandbox = self.backend.start(&self.spec(true)).await?;
+        let work = Work { task, plan, timeout: self.settings.install_timeout };
+        match work.all(sandbox.as_mut(), &bundle, &bytes).await {
+            Ok(()) => Ok(self.backend.commit(sandbox, key).await?),
+            Err(error) => {
+                // the first error is the one to tell
+                let _ = sandbox.close().await;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The steps of one build.
+struct Work<'a> {
+    task: &'a SolverView,
+    plan: &'a recipe::Plan,
+    timeout: Duration,
+}
+
+impl Work<'_> {
+    async fn all(
+        &self,
+        sandbox: &mut dyn Sandbox,
+        bundle: &repository::Bundle,
+        bytes: &[u8],
+    ) -> Result<(), EnvironmentError> {
+        sandbox.put("/tmp/repository.bundle", bytes, 0o600).await?;
+        let (branch, commit) = (&bundle.branch, &bundle.commit);
+        self.run(sandbox, "/", "the repository", &CHECK_OUT.replace("@WORKDIR@", WORKDIR), &[branch, commit])
+            .await?;
+        self.assert_no_future(sandbox, commit).await?;
+        self.run(sandbox, WORKDIR, "installation", &self.plan.script, &[]).await?;
+        self.run(sandbox, WORKDIR, "setting the installation's traces aside", SET_ASIDE, &[]).await?;
+        // what an installation fetched must not bring the future back
+        self.assert_no_future_after_install(sandbox, commit).await
+    }
+
+    async fn run(
+        &self,
+        sandbox: &mut dyn Sandbox,
+        cwd: &str,
+        what: &str,
+        script: &str,
+        args: &[&str],
+    ) -> Result<String, EnvironmentError> {
+        let mut exec = Exec::bash(script, cwd).timeout(self.timeout).env(self.plan.env.clone());
+        exec.argv.push("memtrial".into());
+        exec.argv.extend(args.iter().map(|&arg| arg.to_owned()));
+        let output = sandbox.exec(&exec).await?;
+        if output.success() {
+            return Ok(output.text());
+        }
+        let text = output.text();
+        Err(EnvironmentError::Install {
+            task: self.task.instance_id.to_string(),
+            reason: format!("{what}: {:?}", output.ended),
+            output: last_lines(&text, 30),
+        })
+    }
+
+    async fn assert_no_future(&self, sandbox: &mut dyn Sandbox, base: &str) -> Result<(), EnvironmentError> {
+        let traces = self
+            .run(
+                sandbox,
+                WORKDIR,
+                "the proof that no later commit is there",
+                repository::ASSERT_NO_FUTURE,
+                &[base],
+            )
+            .await?;
+        if traces.trim().is_empty() {
+            return Ok(());
+        }
+        Err(EnvironmentError::Future {
+            task: self.task.instance_id.to_string(),
+            traces: last_lines(&traces, 10).replace('\n', "; "),
+        })
+    }
+
+    /// The installation may have added the one commit of [`SET_ASIDE`], whose parent is the base commit.
+    async fn assert_no_future_after_install(
+        &self,
+        sandbox: &mut dyn Sandbox,
+        base: &str,
+    ) -> Result<(), EnvironmentError> {
+        let head = self.run(sandbox, WORKDIR, "reading HEAD", "git rev-parse HEAD HEAD^@", &[]).await?;
+        let mut names = head.lines();
+        let head = names.next().unwrap_or(base).to_owned();
+        if head != base && names.next() != Some(base) {
+            return Err(EnvironmentError::Future {
+                task: self.task.instance_id.to_string(),
+                traces: format!("the installation moved HEAD to {head}"),
+            });
+        }
+        self.assert_no_future(sandbox, &head).await
+    }
+}
+
+/// Clones the bundle into the work folder: no remote, no reflog, no FETCH_HEAD.
+const CHECK_OUT: &str = r#"set -eu
+branch=$1 base=$2
+git config --system --add safe.directory '*' 2>/dev/null || git config --global --add safe.directory '*'
+mkdir -p @WORKDIR@ && cd @WORKDIR@
+git init -q . && git symbolic-ref HEAD "refs/heads/$branch"
+git config core.logAllRefUpdates false && git config gc.auto 0 && git config advice.detachedHead false
+git config user.name memtrial && git config user.email memtrial@localhost
+git -c protocol.file.allow=always fetch -q --no-write-fetch-head --update-head-ok /tmp/repository.bundle \
+  'refs/heads/*:refs/heads/*' 'refs/tags/*:refs/tags/*'
+rm -f /tmp/repository.bundle
+git reset -q --hard "$base"
+rm -f .git/ORIG_HEAD
+"#;
+
+/// What the installation left must not show up in the agent's diff: new files are excluded, changed ones committed
+/// with a fixed date (so the layer's commit is the same each time).
+const SET_ASIDE: &str = r#"set -eu
+git -c core.quotePath=false ls-files --others --exclude-standard --directory |
+  sed -e 's/[][*?!#\\]/\\&/g' -e 's/^/\//' >> .git/info/exclude
+if ! git diff --quiet HEAD; then
+  export GIT_AUTHOR_DATE='2000-01-01T00:00:00Z' GIT_COMMITTER_DATE='2000-01-01T00:00:00Z'
+  git commit -q --no-verify -am 'Environment set up'
+fi
+rm -f .git/ORIG_HEAD .git/FETCH_HEAD
+"#;
+
+/// A task's environment: a layer and where the repository lies in it.
+pub struct Environment {
+    backend: Arc<dyn Backend>,
+    spec: Spec,
+    place: Place,
+}
+
+impl Environment {
+    /// Starts a fresh sandbox on it, without network.
+    ///
+    /// # Errors
+    /// When the back end fails.
+    pub async fn start(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
+        self.backend.start(&self.spec).await
+    }
+
+    /// Where the repository lies, and the environment of commands there.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+}
+
+fn modified(path: impl AsRef<Path>) -> Option<Duration> {
+    let time = std::fs::metadata(path).and_then(|meta| meta.modified()).ok()?;
+    time.duration_since(std::time::UNIX_EPOCH).ok()
+}
+
+fn last_lines(text: &str, count: usize) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
+}

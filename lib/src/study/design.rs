@@ -1,0 +1,268 @@
+//! `study.toml`: the grid of trials, as a person writes it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::StudyError;
+use crate::dataset::Chronology;
+use crate::llm::Endpoint;
+use crate::sandbox::{Image, Limits, Mount};
+use crate::task::InstanceId;
+
+/// A commented study file with every key: what `memtrial study init` writes.
+pub const TEMPLATE: &str = include_str!("template.toml");
+
+/// A study as its file states it. Paths are relative to the file's folder.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Design {
+    /// Its name in reports.
+    pub name: String,
+    /// What a reader of the report must know (for example that a demonstration is planted).
+    #[serde(default)]
+    pub note: Option<String>,
+    /// Task files.
+    pub tasks: Vec<PathBuf>,
+    /// The targets; empty: every task of the files.
+    #[serde(default)]
+    pub targets: Vec<InstanceId>,
+    /// The folder of earlier trajectories; none: every target has an empty history.
+    #[serde(default)]
+    pub history: Option<PathBuf>,
+    /// What "earlier" means.
+    #[serde(default)]
+    pub chronology: Chronology,
+    /// The folder of bare clones.
+    pub repos: PathBuf,
+    /// Independent repetitions of each trial.
+    #[serde(default = "one")]
+    pub replicates: u32,
+    /// The condition that the others are compared with.
+    #[serde(default = "off")]
+    pub baseline: String,
+    /// Names of conditions and what they are.
+    pub conditions: BTreeMap<String, Condition>,
+    /// Names of solvers and what they are.
+    pub solvers: BTreeMap<String, Solver>,
+    /// The fixed agent.
+    #[serde(default)]
+    pub agent: Agent,
+    /// Where commands run.
+    #[serde(default)]
+    pub sandbox: Sandbox,
+    /// How predictions are graded.
+    #[serde(default)]
+    pub grade: Grade,
+    /// Bounds of the run.
+    #[serde(default)]
+    pub budget: Budget,
+    /// Seeds of the statistics.
+    #[serde(default)]
+    pub stats: Stats,
+}
+
+/// A memory system with its settings (every context policy but `full` comes later).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Condition {
+    /// The memory system's name.
+    pub memory: String,
+    /// Its settings.
+    #[serde(default)]
+    pub settings: Map<String, Value>,
+    /// At most this many records are injected.
+    #[serde(default = "one_record")]
+    pub records: usize,
+    /// At most this many tokens are injected.
+    #[serde(default = "tokens")]
+    pub tokens: u64,
+}
+
+/// A model with its sampling parameters, or recorded runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", tag = "kind")]
+pub enum Solver {
+    /// A model behind an OpenAI-compatible endpoint. Its address is not part of the lock.
+    Openai(Endpoint),
+    /// Re-executes the actions of recorded trajectories.
+    #[serde(rename_all = "kebab-case")]
+    Replay {
+        /// The folder of trajectories, one for each target.
+        trajectories: PathBuf,
+    },
+}
+
+/// The fixed agent's settings.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Agent {
+    /// mini-swe-agent YAML files and `a.b=value` overrides, merged left to right; empty: the built-in configuration.
+    pub config: Vec<String>,
+    /// Model calls a run may make.
+    pub step_limit: Option<u64>,
+    /// US dollars a run may cost.
+    pub cost_limit: Option<f64>,
+    /// Tokens (prompt and completion) a run may use.
+    pub token_limit: Option<u64>,
+    /// Seconds a run may take.
+    pub time_limit: Option<u64>,
+    /// Seconds a command may take.
+    pub command_timeout: Option<u64>,
+    /// Tokens the model is shown at most.
+    pub context_limit: Option<u64>,
+}
+
+/// Where commands run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Sandbox {
+    /// `namespaces`, `docker` or `local`.
+    pub backend: String,
+    /// `host`, `rootfs:FOLDER` or `image:NAME`.
+    pub base: String,
+    /// Read-only folders of the host: toolchains.
+    pub mounts: Vec<Mount>,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+impl Default for Sandbox {
+    fn default() -> Self {
+        Self { backend: "namespaces".into(), base: "host".into(), mounts: Vec::new(), limits: Limits::default() }
+    }
+}
+
+/// How predictions are graded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Grade {
+    /// Seconds the tests may take.
+    pub timeout: u64,
+    /// Whether each target's gold patch is graded first, and a target whose gold fails leaves every arm.
+    pub check_gold: bool,
+}
+
+impl Default for Grade {
+    fn default() -> Self {
+        Self { timeout: 1800, check_gold: true }
+    }
+}
+
+/// Bounds of the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Budget {
+    /// Trials at once.
+    pub jobs: usize,
+    /// How often a trial that failed by infrastructure is tried again.
+    pub retries: u32,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { jobs: 2, retries: 2 }
+    }
+}
+
+/// Seeds and sizes of the statistics.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Stats {
+    /// The bootstrap's seed; the order of trials is drawn from it too.
+    pub seed: u64,
+}
+
+impl Default for Stats {
+    fn default() -> Self {
+        Self { seed: 20_260_920 }
+    }
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn off() -> String {
+    "off".into()
+}
+
+fn one_record() -> usize {
+    1
+}
+
+fn tokens() -> u64 {
+    1024
+}
+
+impl Design {
+    /// Reads a study file; its paths become relative to the current folder instead of the file's.
+    ///
+    /// # Errors
+    /// When it cannot be read, or states something that cannot be run; the text says where and what to do.
+    pub fn read(path: &Path) -> Result<Self, StudyError> {
+        let bad = |reason: String| StudyError::Design { path: path.to_owned(), reason };
+        let text = fs_err::read_to_string(path).map_err(StudyError::io(path))?;
+        let mut design: Self = toml::from_str(&text).map_err(|error| bad(error.to_string().trim_end().into()))?;
+        design.check().map_err(bad)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for place in design.paths() {
+            *place = folder.join(&place);
+        }
+        Ok(design)
+    }
+
+    fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        let replays = self.solvers.values_mut().filter_map(|solver| match solver {
+            Solver::Replay { trajectories } => Some(trajectories),
+            Solver::Openai(_) => None,
+        });
+        self.tasks.iter_mut().chain(self.history.iter_mut()).chain([&mut self.repos]).chain(replays)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.tasks.is_empty() {
+            return Err("tasks: name at least one task file".into());
+        }
+        if self.replicates == 0 {
+            return Err("replicates: at least 1".into());
+        }
+        if self.budget.jobs == 0 {
+            return Err("budget.jobs: at least 1".into());
+        }
+        if self.solvers.is_empty() {
+            return Err("solvers: name at least one, as [solvers.NAME]".into());
+        }
+        if !self.conditions.contains_key(&self.baseline) {
+            return Err(format!(
+                "baseline: {:?} is no condition; there are: {}",
+                self.baseline,
+                self.conditions.keys().cloned().collect::<Vec<_>>().join(", ")
+            ));
+        }
+        for name in self.conditions.keys().chain(self.solvers.keys()) {
+            // they become folder names
+            let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+            if name.is_empty() || !plain {
+                return Err(format!("{name:?}: names of conditions and solvers hold letters, digits, - and _ only"));
+            }
+        }
+        image(&self.sandbox.base)?;
+        Ok(())
+    }
+}
+
+/// Reads `host`, `rootfs:FOLDER` or `image:NAME`.
+///
+/// # Errors
+/// When it is none of these.
+pub fn image(text: &str) -> Result<Image, String> {
+    match text.split_once(':') {
+        None if text == "host" => Ok(Image::Host),
+        Some(("rootfs", folder)) if !folder.is_empty() => Ok(Image::Rootfs(folder.into())),
+        Some(("image", name)) if !name.is_empty() => Ok(Image::Container(name.into())),
+        _ => Err(format!("sandbox base {text:?}: expected host, rootfs:FOLDER or image:NAME")),
+    }
+}

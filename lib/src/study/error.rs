@@ -1,0 +1,87 @@
+//! What can go wrong with a study as a whole.
+
+use std::path::{Path, PathBuf};
+
+/// Why a study cannot go on. What goes wrong in one trial is that trial's verdict instead.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// The study file is wrong.
+    #[error("{path}: {reason}")]
+    Design {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        reason: String,
+    },
+    /// A file or folder cannot be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file of the study's folder is damaged.
+    #[error("{path}: {reason}; remove the file to have it made again")]
+    Damaged {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// An input has changed since the study was begun.
+    #[error(
+        "the study in {path} was begun with other inputs: {changes}; restore them, or begin a new study in another \
+         folder with --out"
+    )]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+        /// What differs.
+        changes: String,
+    },
+    /// Another process runs this study.
+    #[error("the study in {path} is being run by another process; wait for it, or name another folder with --out")]
+    Busy {
+        /// The study's folder.
+        path: PathBuf,
+    },
+    /// The tasks cannot be read.
+    #[error(transparent)]
+    Dataset(#[from] crate::dataset::DatasetError),
+    /// A target is not in the task files.
+    #[error("target {target} is in none of the task files: {files}")]
+    UnknownTarget {
+        /// The target.
+        target: String,
+        /// Where it was looked for.
+        files: String,
+    },
+    /// The agent's configuration is wrong.
+    #[error("{0}")]
+    Agent(String),
+    /// A memory system or its settings are wrong.
+    #[error("condition {condition}: {reason}")]
+    Memory {
+        /// The condition.
+        condition: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A solver's settings are wrong.
+    #[error("solver {solver}: {reason}")]
+    Solver {
+        /// The solver.
+        solver: String,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+}
+
+impl StudyError {
+    /// For `map_err`: an I/O error at `path`.
+    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        |source| Self::Io { path, source }
+    }
+}

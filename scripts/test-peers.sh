@@ -1,0 +1,7 @@
+#!/bin/sh
+# Compares memtrial with the tools people use today, installed from PyPI into target/peers (nothing else is touched):
+# statistics with scipy and statsmodels, the agent with mini-swe-agent.
+set -eu
+cd "$(dirname "$0")"
+./test-peers-stats.sh
+./test-peers-agent.sh

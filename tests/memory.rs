@@ -1,0 +1,167 @@
+//! Memory over whole studies: the bundled one, and real histories with planted needles.
+//!
+//! The reader model solves a task exactly when it is shown the task's needle, so what memory delivers decides what a
+//! study must find. These tests compute that from the delivered blocks alone; no agent and no tests run.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where it cannot go on")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use memtrial::memory::host::{Experiences, Host, Outcome, Setup};
+use memtrial::memory::{BlockTemplate, Budget, Experience, Query, Target, open};
+use memtrial::task::InstanceId;
+use memtrial_testkit::{bundle, plant};
+use serde_json::Value;
+
+/// The runs of a study that one target may learn from.
+struct Folder<'a> {
+    target: InstanceId,
+    runs: &'a BTreeMap<InstanceId, PathBuf>,
+}
+
+impl Experiences for Folder<'_> {
+    fn target(&self) -> &InstanceId {
+        &self.target
+    }
+
+    fn eligible(&self) -> Vec<InstanceId> {
+        let mut ids: Vec<_> = self.runs.keys().filter(|id| id.same_repo(&self.target)).cloned().collect();
+        ids.retain(|id| id.number() < self.target.number());
+        ids.sort_by_key(InstanceId::number);
+        ids
+    }
+
+    fn read(&self, id: &InstanceId, _with_messages: bool) -> Result<Experience, String> {
+        let text = std::fs::read_to_string(&self.runs[id]).map_err(|error| error.to_string())?;
+        let run: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        let messages = run["messages"].as_array().ok_or("no messages")?;
+        let task = messages.iter().find(|m| m["role"] == "user").ok_or("no task")?["content"].as_str();
+        let issue = task.and_then(|task| task.split_once("PR description:\n")).ok_or("no issue")?.1;
+        let issue = issue.split_once("\n</pr_description>").ok_or("no issue")?.0.to_owned();
+        let end = messages.last().ok_or("no end")?;
+        Ok(Experience {
+            instance_id: id.clone(),
+            issue,
+            patch: end["extra"]["submission"].as_str().map(str::to_owned),
+            exit_status: end["extra"]["exit_status"].as_str().map(str::to_owned),
+            outcome: None,
+            messages: Vec::new(),
+        })
+    }
+}
+
+fn find_runs(folder: &Path, into: &mut BTreeMap<InstanceId, PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            find_runs(&path, into);
+        } else if let Some(id) = path.file_name().unwrap().to_str().unwrap().strip_suffix(".traj.json") {
+            into.insert(InstanceId::parse(id).unwrap(), path);
+        }
+    }
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn solves(reader: &Value, prompt: &str) -> bool {
+    let shown = |name: &str| reader[name].as_str().is_some_and(|line| prompt.contains(line));
+    shown("needle") || (reader["solves_alone"] == true && !shown("poison"))
+}
+
+/// Which targets the reader would solve under a system, and the block that each was given.
+fn verdicts(study: &Path, system: &str) -> Vec<(String, bool, String)> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut runs = BTreeMap::new();
+    find_runs(&study.join("history"), &mut runs);
+    let rows = lines(&study.join("tasks.jsonl"));
+    let readers = lines(&study.join("reader.jsonl"));
+    let mut found = Vec::new();
+    for reader in &readers {
+        let row = rows.iter().find(|row| row["instance_id"] == reader["instance_id"]).unwrap();
+        let field = |name: &str| row[name].as_str().unwrap().to_owned();
+        let target = InstanceId::parse(&field("instance_id")).unwrap();
+        let setup = Setup {
+            condition: system.into(),
+            seed: 1,
+            budget: Budget::default(),
+            template: BlockTemplate::default(),
+        };
+        let query = Query::at_start(Target {
+            instance_id: target.clone(),
+            repo: field("repo"),
+            problem_statement: field("problem_statement"),
+            language: Some(field("language")),
+        });
+        let outcome = runtime.block_on(async {
+            let history = Folder { target: target.clone(), runs: &runs };
+            let mut host = Host::build(open(system, &Value::Null).unwrap(), &history, setup).await.unwrap();
+            host.retrieve(&query).await.unwrap().outcome
+        });
+        let block = match outcome {
+            Outcome::Injected(injection) => injection.block,
+            Outcome::Abstained { .. } => String::new(),
+        };
+        let prompt = format!("{}\n{block}", field("problem_statement"));
+        let known = readers.iter().filter(|other| prompt.contains(other["marker"].as_str().unwrap()));
+        let known: Vec<_> = known.map(|other| &other["instance_id"]).collect();
+        assert_eq!(
+            known,
+            [&reader["instance_id"]],
+            "the reader must know the task from its prompt:\n{prompt}"
+        );
+        found.push((target.to_string(), solves(reader, &prompt), block));
+    }
+    found
+}
+
+/// Asserts that a study comes out as planted; returns how many gain and how many are harmed.
+fn comes_out_as_planted(study: &Path) -> (usize, usize) {
+    let expected: Vec<Value> =
+        serde_json::from_str(&std::fs::read_to_string(study.join("expected.json")).unwrap()).unwrap();
+    for system in ["off", "bm25"] {
+        for (id, solved, block) in verdicts(study, system) {
+            let wanted = expected.iter().find(|one| one["instance_id"] == id.as_str()).unwrap();
+            assert_eq!(wanted[system], solved, "{id} under {system}, given:\n{block}");
+            let must_deliver = wanted["effect"] != "none";
+            assert!(system == "off" || !must_deliver || !block.is_empty(), "{id} was given nothing");
+        }
+    }
+    let count = |effect: &str| expected.iter().filter(|one| one["effect"] == effect).count();
+    (count("gain"), count("harm"))
+}
+
+#[test]
+fn the_bundled_study_comes_out_as_planted() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../studies/bundled");
+    bundle::run(&bundle::Args { out: out.clone(), source }).unwrap();
+    assert_eq!(comes_out_as_planted(&out), (4, 2));
+    let blocks = verdicts(&out, "bm25");
+    let delivered = blocks.iter().filter(|(_, _, block)| !block.is_empty()).count();
+    assert_eq!((delivered, blocks.len()), (14, 15), "all but the first of a repository are given a record");
+}
+
+/// Extended: real issues and histories, where `MEMTRIAL_DATA` names them.
+#[test]
+fn real_histories_come_out_as_planted() {
+    let Some(data) = std::env::var_os("MEMTRIAL_DATA").map(PathBuf::from) else { return };
+    for plan in ["gains=3,harms=2,own=1,later=1,none=1", "gains=6,harms=4,own=2,later=2,none=2"] {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("study");
+        plant::run(&plant::Args {
+            tasks: data.join("tasks/verified-here.jsonl"),
+            history: data.join("trajectories/scripted_mini-2.4.6/history"),
+            out: out.clone(),
+            plan: plan.parse().unwrap(),
+            ids: Vec::new(),
+        })
+        .unwrap();
+        let (gains, harms) = comes_out_as_planted(&out);
+        assert!(plan.starts_with(&format!("gains={gains},harms={harms},")));
+    }
+}
