@@ -1,7 +1,10 @@
 //! A sandbox in a temporary folder and a model that reads from a script. For tests and the scenario player: commands
 //! run on this machine, unbounded.
 
+#![allow(dead_code, reason = "each user takes what it needs")]
+
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +19,9 @@ use super::api::{
 
 /// Runs commands in its folder.
 pub struct FolderSandbox {
-    pub folder: tempfile::TempDir,
+    pub folder: PathBuf,
+    /// The folder dies with the sandbox, where the sandbox made it.
+    _made: Option<tempfile::TempDir>,
     /// Fails instead of running this command (from 1, hidden ones counted).
     pub lost_at: Option<usize>,
     pub executed: Vec<String>,
@@ -25,7 +30,13 @@ pub struct FolderSandbox {
 impl FolderSandbox {
     /// An empty folder.
     pub fn new() -> std::io::Result<Self> {
-        Ok(Self { folder: tempfile::tempdir()?, lost_at: None, executed: Vec::new() })
+        let made = tempfile::tempdir()?;
+        Ok(Self { folder: made.path().to_owned(), _made: Some(made), lost_at: None, executed: Vec::new() })
+    }
+
+    /// A folder that is there.
+    pub fn within(folder: PathBuf) -> std::io::Result<Self> {
+        Ok(Self { folder: folder.canonicalize()?, _made: None, lost_at: None, executed: Vec::new() })
     }
 }
 
@@ -45,8 +56,8 @@ impl Sandbox for FolderSandbox {
         let mut child = tokio::process::Command::new("sh")
             .args(["-c", "exec \"$@\" 2>&1", "sh"])
             .args(&command.argv)
-            .current_dir(self.folder.path())
-            .env("HOME", self.folder.path())
+            .current_dir(&self.folder)
+            .env("HOME", &self.folder)
             .envs(&command.env)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -85,7 +96,7 @@ impl Sandbox for FolderSandbox {
     }
 
     async fn put(&mut self, path: &str, bytes: &[u8], _mode: u32) -> Result<(), SandboxError> {
-        std::fs::write(self.folder.path().join(path), bytes).map_err(|error| SandboxError::Failed {
+        std::fs::write(self.folder.join(path), bytes).map_err(|error| SandboxError::Failed {
             backend: "folder",
             action: format!("write {path}"),
             reason: error.to_string(),
@@ -93,7 +104,7 @@ impl Sandbox for FolderSandbox {
     }
 
     async fn get(&mut self, path: &str, _limit: u64) -> Result<Option<Vec<u8>>, SandboxError> {
-        Ok(std::fs::read(self.folder.path().join(path)).ok())
+        Ok(std::fs::read(self.folder.join(path)).ok())
     }
 
     async fn close(self: Box<Self>) -> Result<(), SandboxError> {
