@@ -67,3 +67,13 @@ impl From<memtrial::trajectory::TrajectoryError> for Failure {
         Self::input(error)
     }
 }
+
+impl From<memtrial::study::StudyError> for Failure {
+    fn from(error: memtrial::study::StudyError) -> Self {
+        use memtrial::study::StudyError::{Busy, Io};
+        match error {
+            Busy { .. } | Io { .. } => Self::environment(error),
+            _ => Self::input(error),
+        }
+    }
+}

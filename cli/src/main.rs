@@ -1,6 +1,7 @@
 //! The memtrial command.
 mod commands;
 mod exit;
+mod progress;
 mod ui;
 
 use std::process::ExitCode;

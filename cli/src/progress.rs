@@ -18,7 +18,9 @@ impl Progress {
     pub fn new() -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{bar:30} {pos}/{len} trials  {elapsed} elapsed, {eta} left  {msg}");
+            let style = ProgressStyle::with_template(
+                "{bar:30} {pos}/{len} trials  {elapsed} elapsed, {eta} left  {msg}",
+            );
             if let Ok(style) = style {
                 bar.set_style(style);
             }
@@ -51,7 +53,9 @@ impl Progress {
                     bar.set_length(*trials as u64);
                     bar.set_position(*finished as u64);
                 }
-                self.say(&format!("{trials} trials, {finished} finished already; {gold} gold patches to check"));
+                self.say(&format!(
+                    "{trials} trials, {finished} finished already; {gold} gold patches to check"
+                ));
             }
             Event::Gold { target, verdict, reason } => {
                 if *verdict != memtrial::grade::VerdictClass::Resolved {

@@ -11,11 +11,12 @@ use memtrial::grade::expect::ResolveRule;
 use memtrial::grade::files::OutDir;
 use memtrial::grade::logs::Rules;
 use memtrial::grade::predictions::Predictions;
-use memtrial::grade::run::{Event, Finished, GradeRun, Plan, Rooms, RunError, Source};
+use memtrial::grade::run::{Event, Finished, GradeRun, Plan, RunError, Source};
 use memtrial::grade::{Coding, Options, VerdictClass};
 use memtrial::task::{InstanceId, Task};
 use tokio::sync::watch;
 
+use super::rooms::SandboxArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::ui;
 
@@ -40,12 +41,8 @@ pub struct Args {
     /// Where report.json and one folder an instance go
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Where tests run
-    #[arg(long, value_enum, default_value_t = Sandbox::Namespaces)]
-    sandbox: Sandbox,
-    /// Bare clones, as <owner>+<name>/repo, <owner>__<name>.git or <owner>/<name>.git
-    #[arg(long, value_name = "DIR")]
-    repos: Option<PathBuf>,
+    #[command(flatten)]
+    place: SandboxArgs,
     /// Sandboxes at a time [default: half of the CPUs]
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
@@ -69,17 +66,6 @@ pub struct Args {
     json: bool,
 }
 
-/// A sandbox back end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Sandbox {
-    /// Linux namespaces, no daemon
-    Namespaces,
-    /// Docker or Podman
-    Docker,
-    /// No isolation at all
-    Local,
-}
-
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum RulesName {
     /// Exactly as the reference parsers read them
@@ -96,18 +82,13 @@ enum ResolveName {
     SweRebench2,
 }
 
-/// Where the sandboxes come from.
-fn rooms(args: &Args) -> Result<Box<dyn Rooms>, Failure> {
-    Err(Failure::environment(anyhow!("sandbox {:?} has no task environments in this build", args.sandbox)))
-}
-
 pub async fn run(args: Args) -> Outcome {
     let tasks = tasks(&args)?;
     let source = source(&args)?;
-    let rooms = rooms(&args)?;
+    let rooms = args.place.environments()?;
     let out = OutDir::open(&args.out).map_err(Failure::environment)?;
     let plan = plan(&args);
-    let grading = GradeRun { out: &out, rooms: rooms.as_ref(), source: &source, plan: &plan };
+    let grading = GradeRun { out: &out, rooms: &rooms, source: &source, plan: &plan };
     let (stop, cancel) = watch::channel(false);
     let total = tasks.len() * args.repeat as usize;
     let done = std::sync::atomic::AtomicUsize::new(0);

@@ -1,5 +1,7 @@
 //! The verdict on one prediction, and how it is coded in statistics.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// What grading found, or why it found nothing. A failed harness is never silently "unresolved".
@@ -46,6 +48,13 @@ pub enum Coding {
     Missing,
     /// The target leaves every arm.
     Excluded,
+}
+
+impl fmt::Display for VerdictClass {
+    /// The name that files use: `resolved`, `patch-not-applied`, …
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 impl VerdictClass {

@@ -14,8 +14,8 @@ use crate::context;
 use crate::dataset::{self, History, HistoryStore, MergeDates};
 use crate::llm::{Limiter, Secret};
 use crate::memory;
-use crate::sandbox::Backend;
 use crate::sandbox::environment::{Environments, Settings};
+use crate::sandbox::{Backend, Mount};
 use crate::task::{InstanceId, Task};
 
 /// The lock's format.
@@ -27,6 +27,8 @@ pub struct Openings {
     pub out: Option<PathBuf>,
     /// Other addresses for solvers, by name.
     pub endpoints: BTreeMap<String, String>,
+    /// Read-only folders of the host that hold toolchains, besides the study file's.
+    pub mounts: Vec<Mount>,
     /// Looks up an environment variable that holds a key.
     pub key: Box<dyn Fn(&str) -> Option<String>>,
 }
@@ -73,9 +75,11 @@ impl Bench {
             .map_err(|reason| StudyError::Design { path: path.to_owned(), reason })?;
         let mut settings = Settings::new(design.repos.clone(), base);
         settings.mounts = design.sandbox.mounts.clone();
+        let taken = |mount: &Mount| design.sandbox.mounts.iter().any(|own| own.inside == mount.inside);
+        settings.mounts.extend(openings.mounts.into_iter().filter(|mount| !taken(mount)));
         settings.limits = design.sandbox.limits.clone();
         let environments = Environments::new(backend, settings);
-        let lock = lock(&design, &loaded.config, &targets, &replays)?;
+        let lock = lock(&design, &loaded.config, &environments, &targets, &replays)?;
         Ok(Self {
             design,
             layout,
@@ -92,6 +96,11 @@ impl Bench {
     /// What was noticed while reading, for people.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// Runs so many trials at once instead of the study file's number.
+    pub fn set_jobs(&mut self, jobs: usize) {
+        self.design.budget.jobs = jobs.max(1);
     }
 
     /// The study's folder.
@@ -219,6 +228,7 @@ pub(super) fn recorded_run(folder: &std::path::Path, id: &InstanceId) -> Option<
 fn lock(
     design: &Design,
     agent: &agent::Config,
+    environments: &Environments,
     targets: &BTreeMap<InstanceId, Target>,
     replays: &BTreeMap<String, PathBuf>,
 ) -> Result<Lock, StudyError> {
@@ -243,7 +253,7 @@ fn lock(
         memtrial: env!("CARGO_PKG_VERSION").into(),
         design: digest_of(&fixed_part(design)),
         agent: digest_of(agent),
-        sandbox: format!("{} on {}", design.sandbox.backend, design.sandbox.base),
+        sandbox: environments.label(),
         targets: locked,
         conditions: conditions(design)?,
         replays: recorded,

@@ -9,6 +9,7 @@
 
 #[cfg(test)]
 mod tests;
+mod rooms;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -112,9 +112,11 @@ impl Environments {
         Self { backend, settings, building: Mutex::default() }
     }
 
-    /// The back end's name.
-    pub fn backend(&self) -> &'static str {
-        self.backend.name()
+    /// What decides how its sandboxes behave, in words: the back end, the base, the toolchains' places, the limits.
+    pub fn label(&self) -> String {
+        let Settings { base, mounts, limits, .. } = &self.settings;
+        let inside: Vec<_> = mounts.iter().map(|mount| mount.inside.display().to_string()).collect();
+        format!("{} on {base:?} with {inside:?}, {limits:?}", self.backend.name())
     }
 
     /// The environment of a task, built now if its layer is not there yet.
