@@ -55,3 +55,15 @@ impl fmt::Display for Failure {
 
 /// What a command returns.
 pub type Outcome = Result<Exit, Failure>;
+
+impl From<memtrial::dataset::DatasetError> for Failure {
+    fn from(error: memtrial::dataset::DatasetError) -> Self {
+        Self::input(error)
+    }
+}
+
+impl From<memtrial::trajectory::TrajectoryError> for Failure {
+    fn from(error: memtrial::trajectory::TrajectoryError) -> Self {
+        Self::input(error)
+    }
+}

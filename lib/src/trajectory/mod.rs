@@ -1,1 +1,26 @@
-//! TBD
+//! What a run leaves behind: mini-swe-agent's trajectories, read and written.
+//!
+//! * [`Trajectory`]: a whole run in memory; reading and writing keeps every field and its order.
+//! * [`stream`]: the parts of a file one by one, at bounded memory, for files of any size.
+//! * [`Summary`]: what a person or an index wants to know about a run, computed while streaming.
+//! * [`recorded_replies`]: what the model answered, for replay.
+//!
+//! Formats are recognised by their content, never by the file's name: see [`Format`].
+
+mod error;
+mod format;
+pub mod json;
+mod message;
+mod replies;
+mod stream;
+mod summary;
+mod whole;
+
+pub use error::TrajectoryError;
+pub use format::{ActionPattern, Format};
+pub(crate) use message::kind;
+pub use message::{Action, Message, Observation, Role, Usage};
+pub use replies::{RecordedReply, recorded_replies};
+pub use stream::{Limits, Part, StreamReport, stream, stream_file};
+pub use summary::{Summary, SummaryBuilder, issue_text, summarize};
+pub use whole::{Trajectory, write_atomic};

@@ -1,0 +1,325 @@
+//! The causal rule: what one target may learn from.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use serde::{Serialize, Serializer};
+use sha2::{Digest, Sha256};
+
+use super::date;
+use super::error::DatasetError;
+use super::store::{HistoryStore, key};
+use crate::task::{InstanceId, Task};
+use crate::trajectory::{Limits, Part, StreamReport, Summary, SummaryBuilder, TrajectoryError, stream_file};
+
+/// What "earlier" means.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Chronology {
+    /// The pull request's number: the order of opening, as VibeMemBench defines it.
+    #[default]
+    Number,
+    /// The time of merging: the order in which the repository changed.
+    MergedAt,
+}
+
+/// When known pull requests were merged. Used by the causal rule alone; dates never reach a solver.
+#[derive(Debug, Clone, Default)]
+pub struct MergeDates(BTreeMap<(String, u64), (i64, String)>);
+
+impl MergeDates {
+    /// The dates that the rows of a task file state; dates that cannot be read count as unknown.
+    pub fn from_tasks<'t>(tasks: impl IntoIterator<Item = &'t Task>) -> Self {
+        let dated = |task: &Task| {
+            let text = task.hidden.merged_at.clone()?;
+            Some((key(task.id()), (date::millis(&text.clone().into())?, text)))
+        };
+        Self(tasks.into_iter().filter_map(dated).collect())
+    }
+
+    /// Number of known dates.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether no date is known.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn get(&self, id: &InstanceId) -> Option<&(i64, String)> {
+        self.0.get(&key(id))
+    }
+}
+
+/// What one target may learn from: runs of earlier tasks of the same repository, in their order.
+///
+/// [`History::for_target`] is the only way to make one, so whoever takes a `History` cannot be given the target's own
+/// run, a later one, or another repository's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct History {
+    target: InstanceId,
+    chronology: Chronology,
+    entries: Vec<Entry>,
+    refused: Vec<Refusal>,
+    disagreements: Vec<Disagreement>,
+}
+
+/// A run that the target may learn from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Entry {
+    id: InstanceId,
+    path: PathBuf,
+    bytes: u64,
+    resolved: Option<bool>,
+}
+
+/// A run that the target may not learn from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Refusal {
+    /// The task of the run.
+    pub id: String,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Why a run is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// It is the target's own.
+    Own,
+    /// Its number is not below the target's.
+    LaterNumber {
+        /// The target's.
+        target: u64,
+    },
+    /// It was not merged before the target.
+    LaterMerge {
+        /// When it was merged.
+        merged_at: String,
+        /// When the target was.
+        target: String,
+    },
+    /// `merged-at` is asked for and no date is known.
+    Undated,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Own => f.write_str("the target's own run"),
+            Self::LaterNumber { target } => write!(f, "its number is not below {target}"),
+            Self::LaterMerge { merged_at, target } => write!(f, "merged {merged_at}, not before {target}"),
+            Self::Undated => f.write_str("no merge date is known"),
+        }
+    }
+}
+
+impl Serialize for Reason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A run about which number order and merge order disagree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Disagreement {
+    /// The task of the run.
+    pub id: InstanceId,
+    /// Whether its number is below the target's.
+    pub earlier_by_number: bool,
+    /// Whether it was merged before the target.
+    pub earlier_by_merge: bool,
+    /// When it was merged.
+    pub merged_at: String,
+}
+
+impl History {
+    /// Applies the causal rule: runs of the target's repository that are strictly earlier than the target, and never
+    /// its own. The result is the same whether the target's own run is stored or not, but for [`History::refused`].
+    ///
+    /// # Errors
+    /// When `merged-at` is asked for and the target has no date.
+    pub fn for_target(
+        store: &HistoryStore,
+        target: &InstanceId,
+        chronology: Chronology,
+        dates: &MergeDates,
+    ) -> Result<Self, DatasetError> {
+        let target_date = dates.get(target);
+        if chronology == Chronology::MergedAt && target_date.is_none() {
+            return Err(DatasetError::Undated { id: target.to_string() });
+        }
+        let mut history = Self {
+            target: target.clone(),
+            chronology,
+            entries: Vec::new(),
+            refused: Vec::new(),
+            disagreements: Vec::new(),
+        };
+        let mut runs: Vec<_> = store.runs().iter().filter(|run| run.id.same_repo(target)).collect();
+        if chronology == Chronology::MergedAt {
+            runs.sort_by_key(|run| (dates.get(&run.id).map(|(millis, _)| *millis), run.id.number()));
+        }
+        for run in runs {
+            let id = run.id.to_string();
+            if run.id.number() == target.number() {
+                history.refused.push(Refusal { id, reason: Reason::Own });
+                continue;
+            }
+            let date = dates.get(&run.id);
+            let by_number = run.id.number() < target.number();
+            let by_merge = date.zip(target_date).map(|((run, _), (target, _))| run < target);
+            if let (Some(by_merge), Some((_, merged_at))) =
+                (by_merge.filter(|by_merge| *by_merge != by_number), date)
+            {
+                history.disagreements.push(Disagreement {
+                    id: run.id.clone(),
+                    earlier_by_number: by_number,
+                    earlier_by_merge: by_merge,
+                    merged_at: merged_at.clone(),
+                });
+            }
+            let reason = match (chronology, date.zip(target_date)) {
+                (Chronology::Number, _) if by_number => None,
+                (Chronology::Number, _) => Some(Reason::LaterNumber { target: target.number() }),
+                (Chronology::MergedAt, None) => Some(Reason::Undated),
+                (Chronology::MergedAt, Some(_)) if by_merge == Some(true) => None,
+                (Chronology::MergedAt, Some(((_, merged_at), (_, target)))) => {
+                    Some(Reason::LaterMerge { merged_at: merged_at.clone(), target: target.clone() })
+                }
+            };
+            match reason {
+                Some(reason) => history.refused.push(Refusal { id, reason }),
+                None => history.entries.push(Entry {
+                    id: run.id.clone(),
+                    path: run.path.clone(),
+                    bytes: run.bytes,
+                    resolved: store.outcome(&run.id),
+                }),
+            }
+        }
+        Ok(history)
+    }
+
+    /// The target.
+    pub fn target(&self) -> &InstanceId {
+        &self.target
+    }
+
+    /// What "earlier" means here.
+    pub fn chronology(&self) -> Chronology {
+        self.chronology
+    }
+
+    /// The runs that the target may learn from, earliest first.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Whether the target may learn from this task's run: hosts ask before they accept a record.
+    pub fn contains(&self, id: &InstanceId) -> bool {
+        self.entries.iter().any(|entry| key(&entry.id) == key(id))
+    }
+
+    /// Runs of the same repository that the target may not learn from, with the reason.
+    pub fn refused(&self) -> &[Refusal] {
+        &self.refused
+    }
+
+    /// Runs of the same repository about which the two orders disagree, as far as dates are known.
+    pub fn disagreements(&self) -> &[Disagreement] {
+        &self.disagreements
+    }
+}
+
+impl Entry {
+    /// The task of the run.
+    pub fn id(&self) -> &InstanceId {
+        &self.id
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u64 {
+        self.id.number()
+    }
+
+    /// The trajectory's file. Read it through [`Entry::stream`], which checks what it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its size.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether the run resolved its task, where a file of outcomes says so.
+    pub fn resolved(&self) -> Option<bool> {
+        self.resolved
+    }
+
+    /// Streams the trajectory at bounded memory.
+    ///
+    /// # Errors
+    /// When it cannot be read, or says that it is the run of another task: what was handed over must be dropped then.
+    pub fn stream(
+        &self,
+        limits: &Limits,
+        on: &mut dyn FnMut(Part<'_>) -> ControlFlow<()>,
+    ) -> Result<StreamReport, DatasetError> {
+        let mut other = None;
+        let report = stream_file(&self.path, limits, &mut |part| {
+            if let Part::Field { key: "instance_id", value } = &part
+                && let Some(stated) = value.as_str().filter(|stated| *stated != self.id.as_str())
+            {
+                other = Some(stated.to_owned());
+                return ControlFlow::Break(());
+            }
+            on(part)
+        })?;
+        match other {
+            None => Ok(report),
+            Some(stated) => Err(DatasetError::Trajectory(TrajectoryError::Format {
+                path: self.path.clone(),
+                reason: format!(
+                    "says that it is the run of {stated:?}; rename the file or correct its instance_id"
+                ),
+            })),
+        }
+    }
+
+    /// Summarises the trajectory at bounded memory.
+    ///
+    /// # Errors
+    /// As [`Entry::stream`].
+    pub fn summary(&self, limits: &Limits) -> Result<Summary, DatasetError> {
+        let mut builder = SummaryBuilder::default();
+        let report = self.stream(limits, &mut |part| {
+            match part {
+                Part::Field { key, value } => builder.field(key, value),
+                Part::Message { message, .. } => builder.message(&message),
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(builder.finish(&report))
+    }
+
+    /// The SHA-256 of the file, in hexadecimal.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn sha256(&self) -> Result<String, DatasetError> {
+        let failed = |source| TrajectoryError::Read { path: self.path.clone(), source };
+        let mut file = std::fs::File::open(&self.path).map_err(failed)?;
+        let mut hasher = Sha256::new();
+        std::io::copy(&mut file, &mut hasher).map_err(failed)?;
+        Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+#[cfg(test)]
+#[path = "history_tests.rs"]
+mod tests;
