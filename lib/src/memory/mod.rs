@@ -14,6 +14,7 @@ pub mod conformance;
 mod block;
 mod bm25;
 mod error;
+mod history;
 mod off;
 mod record;
 mod registry;
