@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where it cannot go on")]
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use memtrial::dataset::{Chronology, History, HistoryStore, MergeDates, read_tasks};
@@ -109,4 +110,45 @@ fn real_histories_come_out_as_planted() {
         let (gains, harms) = comes_out_as_planted(&out);
         assert!(plan.starts_with(&format!("gains={gains},harms={harms},")));
     }
+}
+
+/// Extended: the latest task of each repository that real runs exist of learns from all earlier ones.
+#[test]
+fn real_runs_are_taken_in_and_delivered_within_the_budget() {
+    let Some(data) = std::env::var_os("MEMTRIAL_DATA").map(PathBuf::from) else { return };
+    let store =
+        HistoryStore::open(&data.join("trajectories/swebench-verified_gemini3pro_mini-1.15")).unwrap();
+    let tasks = read_tasks(&data.join("tasks/swebench-lite.jsonl")).unwrap();
+    let mut latest = BTreeMap::new();
+    for task in &tasks.tasks {
+        let best = latest.entry(task.id().repo_key().to_owned()).or_insert(task);
+        if best.id().number() < task.id().number() {
+            *best = task;
+        }
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut delivered = 0;
+    for task in latest.values() {
+        let history =
+            History::for_target(&store, task.id(), Chronology::Number, &MergeDates::default()).unwrap();
+        let budget = Budget { records: 3, tokens: 2048 };
+        let setup = Setup { condition: "bm25".into(), seed: 1, budget, template: BlockTemplate::default() };
+        let found = runtime.block_on(async {
+            let system = open("bm25", &Value::Null).unwrap();
+            let mut host = Host::build(system, &history, setup).await.unwrap();
+            host.retrieve(&Query::at_start(Target::from(&task.solver))).await.unwrap()
+        });
+        assert_eq!(found.eligible, history.entries().len());
+        match found.outcome {
+            Outcome::Injected(injection) => {
+                delivered += 1;
+                assert_eq!(injection.records.len(), found.eligible.min(3), "{}", task.id());
+                assert!(injection.sources.iter().all(|source| history.contains(source)));
+            }
+            Outcome::Abstained { reason } => {
+                assert_eq!((found.eligible, reason.as_str()), (0, "the history is empty"))
+            }
+        }
+    }
+    assert!(delivered > 5, "{delivered} repositories were served");
 }
