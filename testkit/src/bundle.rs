@@ -12,7 +12,7 @@ mod source;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use git::Repo;
@@ -24,10 +24,14 @@ pub struct Args {
     /// The folder to write; one that an earlier call wrote is replaced
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// The source material
-    #[arg(long, value_name = "DIR", default_value_os_t = source::bundled())]
+    /// The source material; by default the checkout's studies/bundled
+    #[arg(long, value_name = "DIR", default_value_os_t = source::bundled(), hide_default_value = true)]
     pub source: PathBuf,
 }
+
+/// What a bundle's folder holds.
+const OUTPUTS: [&str; 6] =
+    ["earlier-tasks.jsonl", "expected.json", "history", "reader.jsonl", "repos", "tasks.jsonl"];
 
 /// Builds the bundled study in `args.out`:
 ///
@@ -39,10 +43,17 @@ pub struct Args {
 /// # Errors
 /// Where the source is incomplete, a patch does not apply, or a needle stands where the plan does not say.
 pub fn run(args: &Args) -> Result<()> {
-    let marker = args.out.join("expected.json");
     let exists = args.out.exists();
-    if exists && !marker.exists() && fs_err::read_dir(&args.out)?.next().is_some() {
-        bail!("{} holds other files; name a new folder", args.out.display());
+    if exists {
+        for entry in fs_err::read_dir(&args.out)? {
+            let name = entry?.file_name();
+            let ours = OUTPUTS.iter().any(|output| name == *output);
+            ensure!(
+                ours,
+                "{} holds {name:?}, which is no part of a bundle; name a new folder",
+                args.out.display()
+            );
+        }
     }
     let parent = match args.out.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -246,8 +257,12 @@ mod tests {
         let foreign = folder.path().join("foreign");
         fs_err::create_dir(&foreign).unwrap();
         fs_err::write(foreign.join("thesis.txt"), "mine").unwrap();
-        let error = run(&Args { out: foreign, source: source::bundled() }).unwrap_err().to_string();
-        assert!(error.ends_with("holds other files; name a new folder"), "{error}");
+        let error = run(&Args { out: foreign.clone(), source: source::bundled() }).unwrap_err().to_string();
+        assert!(
+            error.ends_with("\"thesis.txt\", which is no part of a bundle; name a new folder"),
+            "{error}"
+        );
+        assert!(foreign.join("thesis.txt").exists());
         let again = folder.path().join("one/study");
         run(&Args { out: again, source: source::bundled() }).unwrap();
     }
