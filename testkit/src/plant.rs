@@ -28,7 +28,7 @@ pub struct Args {
     /// The folder to write; must be new or empty
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// How many targets of each kind
+    /// How many targets of each kind: gains, harms, own, later, none
     #[arg(long, value_name = "KIND=N,…", default_value = "gains=3,harms=2,own=1,later=1,none=1")]
     pub plan: Plan,
     /// Take targets from these only, in this order
