@@ -8,59 +8,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use memtrial::memory::host::{Experiences, Host, Outcome, Setup};
-use memtrial::memory::{BlockTemplate, Budget, Experience, Query, Target, open};
+use memtrial::dataset::{Chronology, History, HistoryStore, MergeDates, read_tasks};
+use memtrial::memory::host::{Host, Outcome, Setup};
+use memtrial::memory::{BlockTemplate, Budget, Query, Target, open};
 use memtrial::task::InstanceId;
 use memtrial_testkit::{bundle, plant};
 use serde_json::Value;
-
-/// The runs of a study that one target may learn from.
-struct Folder<'a> {
-    target: InstanceId,
-    runs: &'a BTreeMap<InstanceId, PathBuf>,
-}
-
-impl Experiences for Folder<'_> {
-    fn target(&self) -> &InstanceId {
-        &self.target
-    }
-
-    fn eligible(&self) -> Vec<InstanceId> {
-        let mut ids: Vec<_> = self.runs.keys().filter(|id| id.same_repo(&self.target)).cloned().collect();
-        ids.retain(|id| id.number() < self.target.number());
-        ids.sort_by_key(InstanceId::number);
-        ids
-    }
-
-    fn read(&self, id: &InstanceId, _with_messages: bool) -> Result<Experience, String> {
-        let text = std::fs::read_to_string(&self.runs[id]).map_err(|error| error.to_string())?;
-        let run: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-        let messages = run["messages"].as_array().ok_or("no messages")?;
-        let task = messages.iter().find(|m| m["role"] == "user").ok_or("no task")?["content"].as_str();
-        let issue = task.and_then(|task| task.split_once("PR description:\n")).ok_or("no issue")?.1;
-        let issue = issue.split_once("\n</pr_description>").ok_or("no issue")?.0.to_owned();
-        let end = messages.last().ok_or("no end")?;
-        Ok(Experience {
-            instance_id: id.clone(),
-            issue,
-            patch: end["extra"]["submission"].as_str().map(str::to_owned),
-            exit_status: end["extra"]["exit_status"].as_str().map(str::to_owned),
-            outcome: None,
-            messages: Vec::new(),
-        })
-    }
-}
-
-fn find_runs(folder: &Path, into: &mut BTreeMap<InstanceId, PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            find_runs(&path, into);
-        } else if let Some(id) = path.file_name().unwrap().to_str().unwrap().strip_suffix(".traj.json") {
-            into.insert(InstanceId::parse(id).unwrap(), path);
-        }
-    }
-}
 
 fn lines(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
@@ -75,29 +28,22 @@ fn solves(reader: &Value, prompt: &str) -> bool {
 /// Which targets the reader would solve under a system, and the block that each was given.
 fn verdicts(study: &Path, system: &str) -> Vec<(String, bool, String)> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let mut runs = BTreeMap::new();
-    find_runs(&study.join("history"), &mut runs);
-    let rows = lines(&study.join("tasks.jsonl"));
+    let store = HistoryStore::open(&study.join("history")).unwrap();
+    let tasks = read_tasks(&study.join("tasks.jsonl")).unwrap();
     let readers = lines(&study.join("reader.jsonl"));
     let mut found = Vec::new();
     for reader in &readers {
-        let row = rows.iter().find(|row| row["instance_id"] == reader["instance_id"]).unwrap();
-        let field = |name: &str| row[name].as_str().unwrap().to_owned();
-        let target = InstanceId::parse(&field("instance_id")).unwrap();
+        let id = InstanceId::parse(reader["instance_id"].as_str().unwrap()).unwrap();
+        let task = &tasks.get(&id).unwrap().solver;
         let setup = Setup {
             condition: system.into(),
             seed: 1,
             budget: Budget::default(),
             template: BlockTemplate::default(),
         };
-        let query = Query::at_start(Target {
-            instance_id: target.clone(),
-            repo: field("repo"),
-            problem_statement: field("problem_statement"),
-            language: Some(field("language")),
-        });
+        let query = Query::at_start(Target::from(task));
+        let history = History::for_target(&store, &id, Chronology::Number, &MergeDates::default()).unwrap();
         let outcome = runtime.block_on(async {
-            let history = Folder { target: target.clone(), runs: &runs };
             let mut host = Host::build(open(system, &Value::Null).unwrap(), &history, setup).await.unwrap();
             host.retrieve(&query).await.unwrap().outcome
         });
@@ -105,7 +51,7 @@ fn verdicts(study: &Path, system: &str) -> Vec<(String, bool, String)> {
             Outcome::Injected(injection) => injection.block,
             Outcome::Abstained { .. } => String::new(),
         };
-        let prompt = format!("{}\n{block}", field("problem_statement"));
+        let prompt = format!("{}\n{block}", task.problem_statement);
         let known = readers.iter().filter(|other| prompt.contains(other["marker"].as_str().unwrap()));
         let known: Vec<_> = known.map(|other| &other["instance_id"]).collect();
         assert_eq!(
@@ -113,7 +59,7 @@ fn verdicts(study: &Path, system: &str) -> Vec<(String, bool, String)> {
             [&reader["instance_id"]],
             "the reader must know the task from its prompt:\n{prompt}"
         );
-        found.push((target.to_string(), solves(reader, &prompt), block));
+        found.push((id.to_string(), solves(reader, &prompt), block));
     }
     found
 }
@@ -164,4 +110,45 @@ fn real_histories_come_out_as_planted() {
         let (gains, harms) = comes_out_as_planted(&out);
         assert!(plan.starts_with(&format!("gains={gains},harms={harms},")));
     }
+}
+
+/// Extended: the latest task of each repository that real runs exist of learns from all earlier ones.
+#[test]
+fn real_runs_are_taken_in_and_delivered_within_the_budget() {
+    let Some(data) = std::env::var_os("MEMTRIAL_DATA").map(PathBuf::from) else { return };
+    let store =
+        HistoryStore::open(&data.join("trajectories/swebench-verified_gemini3pro_mini-1.15")).unwrap();
+    let tasks = read_tasks(&data.join("tasks/swebench-lite.jsonl")).unwrap();
+    let mut latest = BTreeMap::new();
+    for task in &tasks.tasks {
+        let best = latest.entry(task.id().repo_key().to_owned()).or_insert(task);
+        if best.id().number() < task.id().number() {
+            *best = task;
+        }
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut delivered = 0;
+    for task in latest.values() {
+        let history =
+            History::for_target(&store, task.id(), Chronology::Number, &MergeDates::default()).unwrap();
+        let budget = Budget { records: 3, tokens: 2048 };
+        let setup = Setup { condition: "bm25".into(), seed: 1, budget, template: BlockTemplate::default() };
+        let found = runtime.block_on(async {
+            let system = open("bm25", &Value::Null).unwrap();
+            let mut host = Host::build(system, &history, setup).await.unwrap();
+            host.retrieve(&Query::at_start(Target::from(&task.solver))).await.unwrap()
+        });
+        assert_eq!(found.eligible, history.entries().len());
+        match found.outcome {
+            Outcome::Injected(injection) => {
+                delivered += 1;
+                assert_eq!(injection.records.len(), found.eligible.min(3), "{}", task.id());
+                assert!(injection.sources.iter().all(|source| history.contains(source)));
+            }
+            Outcome::Abstained { reason } => {
+                assert_eq!((found.eligible, reason.as_str()), (0, "the history is empty"))
+            }
+        }
+    }
+    assert!(delivered > 5, "{delivered} repositories were served");
 }

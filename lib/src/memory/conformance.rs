@@ -125,7 +125,7 @@ impl Bench<'_> {
         let history = Runs { target: id("acme__widget", 12)?, runs };
         let setup =
             Setup { condition: "conformance".into(), seed: 1, budget, template: BlockTemplate::default() };
-        Host::build((self.open)(), &history, setup).await.map_err(say)
+        Host::build_from((self.open)(), &history, setup).await.map_err(say)
     }
 
     async fn ask(&self, runs: Vec<Experience>, budget: Budget) -> Result<Retrieved, String> {
@@ -222,7 +222,7 @@ impl Bench<'_> {
             budget: Budget { records: 5, tokens: 4096 },
             template: BlockTemplate::default(),
         };
-        let mut host = Host::build(system, &history, setup).await.map_err(say)?;
+        let mut host = Host::build_from(system, &history, setup).await.map_err(say)?;
         let answer = host.retrieve(&query(&target, ISSUES[1].1)).await;
         answer.map_err(|error| format!("remembers the interrupted ingestion: {error}")).map(drop)
     }

@@ -1,16 +1,16 @@
-//! A target's history as the host takes it.
+//! A target's history as the host takes it: one experience at a time, streamed from its trajectory.
 
 use std::ops::ControlFlow;
 
 use super::host::Experiences;
 use super::{Experience, Turn};
-use crate::dataset::{Entry, History};
+use crate::dataset::History;
 use crate::task::InstanceId;
-use crate::trajectory::{Limits, Part, Role, Summary, SummaryBuilder};
+use crate::trajectory::{Limits, Message, Part, Role, SummaryBuilder};
 
 impl Experiences for History {
     fn target(&self) -> &InstanceId {
-        History::target(self)
+        self.target()
     }
 
     fn eligible(&self) -> Vec<InstanceId> {
@@ -19,11 +19,27 @@ impl Experiences for History {
 
     fn read(&self, id: &InstanceId, with_messages: bool) -> Result<Experience, String> {
         let entry = self.entries().iter().find(|entry| entry.id() == id).ok_or("it is not in the history")?;
-        let (summary, messages) = read(entry, with_messages).map_err(|error| error.to_string())?;
+        let mut builder = SummaryBuilder::default();
+        let mut messages = Vec::new();
+        let report = entry.stream(&Limits::default(), &mut |part| {
+            match part {
+                Part::Field { key, value } => builder.field(key, value),
+                Part::Message { message, .. } => {
+                    builder.message(&message);
+                    if with_messages && message.role() != Role::System {
+                        messages.push(turn(&message));
+                    }
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        let summary = builder.finish(&report.map_err(|error| error.to_string())?);
         Ok(Experience {
             instance_id: id.clone(),
-            issue: summary.issue.unwrap_or_default(),
-            patch: summary.submission.filter(|patch| !patch.trim().is_empty()),
+            issue: summary
+                .issue
+                .ok_or_else(|| format!("{}: it holds no issue text", entry.path().display()))?,
+            patch: summary.submission,
             exit_status: summary.exit_status,
             outcome: entry.resolved(),
             messages,
@@ -31,23 +47,50 @@ impl Experiences for History {
     }
 }
 
-fn read(entry: &Entry, with_messages: bool) -> Result<(Summary, Vec<Turn>), crate::dataset::DatasetError> {
-    let mut builder = SummaryBuilder::default();
-    let mut turns = Vec::new();
-    let report = entry.stream(&Limits::default(), &mut |part| {
-        match part {
-            Part::Field { key, value } => builder.field(key, value),
-            Part::Message { message, .. } => {
-                if with_messages && message.role() != Role::System {
-                    turns.push(Turn {
-                        role: message.role().as_str().to_owned(),
-                        text: message.text().into_owned(),
-                    });
-                }
-                builder.message(&message);
-            }
-        }
-        ControlFlow::Continue(())
-    })?;
-    Ok((builder.finish(&report), turns))
+/// A message as text: what was said, then the calls.
+fn turn(message: &Message) -> Turn {
+    let mut text = message.text().into_owned();
+    for call in message.tool_calls() {
+        let function = &call["function"];
+        let part = |name: &str| function[name].as_str().unwrap_or_default();
+        text += &format!("\n{} {}", part("name"), part("arguments"));
+    }
+    let role = message.raw().get("role").and_then(serde_json::Value::as_str).unwrap_or("assistant");
+    Turn { role: role.to_owned(), text }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::dataset::{Chronology, HistoryStore, MergeDates};
+
+    #[test]
+    fn reads_issue_patch_ending_and_turns() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = json!({"messages": [
+            {"role": "system", "content": "S"},
+            {"role": "user", "content": "<pr_description>\nTitle\nBody\n</pr_description>\nGo."},
+            {"role": "assistant", "content": "Look.", "tool_calls": [
+                {"id": "c", "type": "function", "function": {"name": "bash", "arguments": "{\"command\": \"ls\"}"}}]},
+            {"role": "tool", "content": "a.py", "tool_call_id": "c"},
+            {"role": "exit", "content": "diff", "extra": {"exit_status": "Submitted", "submission": "diff"}},
+        ]});
+        fs_err::write(folder.path().join("acme__widget-3.traj.json"), run.to_string()).unwrap();
+        let store = HistoryStore::open(folder.path()).unwrap();
+        let target = InstanceId::parse("acme__widget-7").unwrap();
+        let history =
+            History::for_target(&store, &target, Chronology::Number, &MergeDates::default()).unwrap();
+        let [id] = &history.eligible()[..] else { panic!("{history:?}") };
+        let read = history.read(id, true).unwrap();
+        assert_eq!((read.issue.as_str(), read.patch.as_deref()), ("Title\nBody", Some("diff")));
+        assert_eq!(read.exit_status.as_deref(), Some("Submitted"));
+        let turns: Vec<_> =
+            read.messages.iter().map(|turn| (turn.role.as_str(), turn.text.as_str())).collect();
+        assert_eq!(turns.len(), 4);
+        assert_eq!(turns[1], ("assistant", "Look.\nbash {\"command\": \"ls\"}"));
+        assert_eq!(history.read(id, false).unwrap().messages, Vec::new());
+        assert_eq!(history.read(&target, false).unwrap_err(), "it is not in the history");
+    }
 }

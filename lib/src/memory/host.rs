@@ -15,12 +15,13 @@ use super::{
     BlockTemplate, Budget, Costed, Delivery, Experience, Feedback, MemoryError, MemoryFile, MemorySystem,
     Query, Record, Retrieval, Scope, Store, estimate_tokens,
 };
+use crate::dataset::History;
 use crate::llm::Cost;
 use crate::task::InstanceId;
 
-/// The history of one target, as the host takes it. The causal rule has been applied to it; the host checks again what
+/// The history of one target, as the host reads it. The causal rule has been applied to it; the host checks again what
 /// it can check without knowing the rule.
-pub trait Experiences: Sync {
+pub(super) trait Experiences: Sync {
     /// The target that this history was made for.
     fn target(&self) -> &InstanceId;
 
@@ -119,6 +120,15 @@ impl Host {
     /// # Errors
     /// Where the history offers a run that the target cannot learn from, a run cannot be read, or the system fails.
     pub async fn build(
+        system: Box<dyn MemorySystem>,
+        history: &History,
+        setup: Setup,
+    ) -> Result<Self, MemoryError> {
+        Self::build_from(system, history, setup).await
+    }
+
+    /// As [`Host::build`], from whatever offers experiences: for the conformance checks and tests of this module.
+    pub(super) async fn build_from(
         mut system: Box<dyn MemorySystem>,
         history: &dyn Experiences,
         setup: Setup,

@@ -1,9 +1,11 @@
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
 use proptest::prelude::*;
 
 use super::*;
+use crate::dataset::{Chronology, HistoryStore, MergeDates};
 use crate::memory::{Bm25, Description, MemorySystem, Off, Target, conformance};
 
 fn id(text: &str) -> InstanceId {
@@ -79,7 +81,7 @@ fn a_study_may_build_and_ask_on_any_thread() {
     fn sendable<T: Send>(_: T) {}
     let disk = Disk { target: id("acme__widget-3"), runs: Vec::new() };
     sendable(async {
-        let mut host = Host::build(Box::new(Off), &disk, setup(Budget::default())).await?;
+        let mut host = Host::build_from(Box::new(Off), &disk, setup(Budget::default())).await?;
         host.retrieve(&query("a")).await
     });
 }
@@ -154,7 +156,7 @@ async fn answer(system: Scripted, budget: Budget) -> Result<Retrieved, String> {
         target: id("acme__widget-7"),
         runs: vec![run(1, "a"), run(5, "b"), run(7, "own"), run(9, "later")],
     };
-    let built = Host::build(Box::new(system), &disk, setup(budget)).await;
+    let built = Host::build_from(Box::new(system), &disk, setup(budget)).await;
     let mut host = built.map_err(|error| error.to_string())?;
     host.retrieve(&query("anything")).await.map_err(|error| error.to_string())
 }
@@ -232,7 +234,7 @@ async fn ingests_in_order_and_withholds_what_is_not_declared() {
     let runs = vec![run(5, "b"), run(10, "later"), run(1, "a"), run(7, "own")];
     let disk = Disk { target: id("acme__widget-7"), runs };
     let system = Scripted { seen: Some(seen), ..Scripted::default() };
-    Host::build(Box::new(system), &disk, setup(Budget::default())).await.unwrap();
+    Host::build_from(Box::new(system), &disk, setup(Budget::default())).await.unwrap();
     let seen = seen.lock().unwrap();
     assert_eq!(seen.iter().map(|run| run.instance_id.number()).collect::<Vec<_>>(), [1, 5]);
     assert!(seen.iter().all(|run| run.outcome.is_none() && run.messages.is_empty()));
@@ -249,19 +251,19 @@ async fn refuses_a_history_that_lies() {
         (vec![one], run(9, "x"), "it holds the run of acme__widget-9"),
     ] {
         let history = Claims(target.clone(), claims, vec![holds]);
-        let built = Host::build(Box::new(Off), &history, setup(Budget::default())).await;
+        let built = Host::build_from(Box::new(Off), &history, setup(Budget::default())).await;
         let error = built.err().expect("refused").to_string();
         assert!(error.contains(expected), "{error}");
     }
     let unreadable = Claims(target, vec![id("acme__widget-1")], Vec::new());
-    let built = Host::build(Box::new(Off), &unreadable, setup(Budget::default())).await;
+    let built = Host::build_from(Box::new(Off), &unreadable, setup(Budget::default())).await;
     assert!(built.err().expect("refused").to_string().contains("x.traj.json: no such file"));
 }
 
 #[tokio::test]
 async fn answers_only_for_its_target() {
     let disk = Disk { target: id("acme__widget-3"), runs: vec![run(1, "a")] };
-    let mut host = Host::build(Box::new(Off), &disk, setup(Budget::default())).await.unwrap();
+    let mut host = Host::build_from(Box::new(Off), &disk, setup(Budget::default())).await.unwrap();
     let error = host.retrieve(&query("a")).await.unwrap_err().to_string();
     assert!(error.contains("built for acme__widget-3 and asked for acme__widget-7"), "{error}");
 }
@@ -272,7 +274,7 @@ async fn a_snapshot_appears_whole_and_replaces_the_old_one() {
     let at = folder.path().join("c/acme__widget/acme__widget-7");
     let disk = Disk { target: id("acme__widget-7"), runs: vec![run(1, "the reader")] };
     for system in [Box::new(Scripted::default()) as Box<dyn MemorySystem>, Box::new(Bm25::default())] {
-        let mut host = Host::build(system, &disk, setup(Budget::default())).await.unwrap();
+        let mut host = Host::build_from(system, &disk, setup(Budget::default())).await.unwrap();
         host.snapshot(&at).await.unwrap();
     }
     let mut names: Vec<_> =
@@ -300,23 +302,33 @@ proptest! {
         question in issue(),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let target = id("acme__widget-50");
-        let mut runs: Vec<_> = earlier.iter().map(|(number, issue)| run(*number, issue)).collect();
-        let ask = |runs: Vec<Experience>| {
-            let disk = Disk { target: target.clone(), runs };
+        let folder = tempfile::tempdir().unwrap();
+        let store = |repo: &str, runs: &BTreeMap<u64, String>| {
+            for (number, issue) in runs {
+                let run = serde_json::json!({"messages": [{"role": "user", "content": issue}]});
+                let path = folder.path().join(format!("{repo}-{number}.traj.json"));
+                fs_err::write(path, run.to_string()).unwrap();
+            }
+        };
+        let ask = || {
+            let stored = HistoryStore::open(folder.path()).unwrap();
+            let target = id("acme__widget-50");
+            let history =
+                History::for_target(&stored, &target, Chronology::Number, &MergeDates::default()).unwrap();
             let mut query = query(&question);
-            query.target.instance_id = target.clone();
+            query.target.instance_id = target;
             runtime.block_on(async {
                 let budget = Budget { records: 10, tokens: 2000 };
-                let mut host = Host::build(Box::new(Bm25::default()), &disk, setup(budget)).await.unwrap();
+                let mut host = Host::build(Box::new(Bm25::default()), &history, setup(budget)).await.unwrap();
                 let found = host.retrieve(&query).await.unwrap();
                 (found.outcome, found.store, found.eligible)
             })
         };
-        let alone = ask(runs.clone());
-        runs.extend(later.iter().map(|(number, issue)| run(*number, issue)));
-        runs.extend(later.values().map(|issue| Experience { instance_id: id("other__widget-1"), ..run(1, issue) }));
-        runs.reverse();
-        prop_assert_eq!(alone, ask(runs));
+        store("acme__widget", &earlier);
+        let alone = ask();
+        store("acme__widget", &later);
+        store("other__widget", &later);
+        store("other__widget", &earlier);
+        prop_assert_eq!(alone, ask());
     }
 }
