@@ -91,9 +91,9 @@ fn namespaces_conform() {
 }
 
 #[test]
-fn namespaces_writing_to_memory_hold_their_disk_limit() {
+fn a_small_disk_limit_is_exact() {
     let cache = tempfile::tempdir().unwrap();
-    let backend = Namespaces::new(cache.path().to_owned()).writing_to_memory();
+    let backend = Namespaces::new(cache.path().to_owned());
     let mut spec = spec(Image::Host);
     spec.limits.disk = 8 << 20;
     let output = block_on(async {
@@ -223,7 +223,7 @@ async fn hold(backend: &dyn Backend, image: Image, mark: &str) {
 }
 
 fn spec(image: Image) -> Spec {
-    Spec { image, limits: Limits::default(), network: Network::None, mounts: Vec::new() }
+    Spec { image, limits: Limits::default(), network: Network::None, mounts: Vec::new(), keep: false }
 }
 
 /// A folder that an ordinary user may use.

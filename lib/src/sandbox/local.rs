@@ -16,7 +16,7 @@ use tokio::process::Command;
 
 use super::link::Link;
 use super::namespaces::{check_key, unique};
-use super::{Backend, Exec, Health, Image, Output, Sandbox, SandboxError, Spec, program};
+use super::{Backend, Exec, Health, Image, NOT_KEPT, Output, Sandbox, SandboxError, Spec, program};
 
 const NAME: &str = "local";
 
@@ -114,7 +114,7 @@ impl Backend for Local {
         command.arg("serve").arg(&scratch).env_clear().current_dir(&scratch);
         command.env("HOME", scratch.join("root")).env("TMPDIR", scratch.join("tmp"));
         let link = Link::start(NAME, command).await.map_err(|error| failed("start", error.to_string()))?;
-        let mut sandbox = Box::new(LocalSandbox { scratch, link: Some(link) });
+        let mut sandbox = Box::new(LocalSandbox { scratch, keep: spec.keep, link: Some(link) });
         sandbox.link()?.ping().await?;
         Ok(sandbox)
     }
@@ -128,6 +128,9 @@ impl Backend for Local {
         let Ok(mut sandbox) = sandbox.as_any().downcast::<LocalSandbox>() else {
             return Err(failed("commit", "the sandbox belongs to another back end".to_owned()));
         };
+        if !sandbox.keep {
+            return Err(failed("commit", NOT_KEPT.to_owned()));
+        }
         sandbox.finish().await;
         let keep = || {
             if let Some(parent) = layer.parent() {
@@ -149,6 +152,7 @@ impl Backend for Local {
 /// A scratch folder with a runner.
 struct LocalSandbox {
     scratch: PathBuf,
+    keep: bool,
     link: Option<Link>,
 }
 

@@ -32,6 +32,9 @@ pub use namespaces::Namespaces;
 /// The back ends by name, the isolating ones first.
 pub const BACKENDS: [&str; 3] = ["namespaces", "docker", "local"];
 
+/// Why a sandbox is not committed that was not started for it.
+const NOT_KEPT: &str = "it was not started to be kept (`Spec::keep`)";
+
 /// What back ends are opened with.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -68,6 +71,15 @@ pub fn open(name: &str, settings: &Settings) -> Result<Arc<dyn Backend>, Sandbox
         "local" => Ok(Arc::new(Local::new(cache))),
         other => Err(SandboxError::Unknown { name: other.to_owned() }),
     }
+}
+
+/// Free bytes of the file system that a folder lies on, as far as ordinary users may use them.
+///
+/// # Errors
+/// When the folder cannot be looked at.
+pub fn free_space(folder: &std::path::Path) -> std::io::Result<u64> {
+    let found = rustix::fs::statvfs(folder)?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 /// What a sandbox starts on.

@@ -5,7 +5,7 @@ use futures::FutureExt;
 
 use super::{Bench, Claim, Try, Wrong, bash, must};
 use crate::sandbox::namespaces::unique;
-use crate::sandbox::{Image, Mount};
+use crate::sandbox::{Exec, Image, Mount, Spec};
 
 pub(super) fn cases<'a>() -> Vec<(&'static str, Option<Claim>, Try<'a>)> {
     vec![
@@ -25,7 +25,7 @@ async fn round_trip(bench: &Bench<'_>) -> Result<(), Wrong> {
     sandbox.put("/work/a b/c", &bytes, 0o640).await?;
     let back = sandbox.get("/work/a b/c", 1 << 30).await?;
     must(back.as_deref() == Some(&bytes), back.map(|bytes| bytes.len()))?;
-    let output = sandbox.exec(&crate::sandbox::Exec::bash("stat -c '%a %s' c; ls -A", "/work/a b")).await?;
+    let output = sandbox.exec(&Exec::bash("stat -c '%a %s' c; ls -A", "/work/a b")).await?;
     must(output.text() == "640 2000000\nc\n", &output)?;
     sandbox.put("/work/a b/c", b"", 0o755).await?;
     must(sandbox.get("/work/a b/c", 0).await?.as_deref() == Some(b"".as_slice()), "an empty file")?;
@@ -35,7 +35,7 @@ async fn round_trip(bench: &Bench<'_>) -> Result<(), Wrong> {
 async fn link(bench: &Bench<'_>) -> Result<(), Wrong> {
     let mut sandbox = bench.start().await?;
     sandbox.put("/work/victim", b"mine", 0o644).await?;
-    let linked = crate::sandbox::Exec::bash("ln -s victim link", "/work");
+    let linked = Exec::bash("ln -s victim link", "/work");
     must(sandbox.exec(&linked).await?.success(), "ln")?;
     must(sandbox.get("/work/link", 99).await?.is_none(), "a link is no file")?;
     sandbox.put("/work/link", b"new", 0o644).await?;
@@ -69,7 +69,7 @@ fn folder(bench: &Bench<'_>) -> Result<Mount, Wrong> {
 async fn mounts(bench: &Bench<'_>) -> Result<(), Wrong> {
     let mount = folder(bench)?;
     let mut sandbox = bench.start_with(|spec| spec.mounts.push(mount)).await?;
-    let output = sandbox.exec(&crate::sandbox::Exec::bash("cat sub/file", "/mnt/of/host")).await?;
+    let output = sandbox.exec(&Exec::bash("cat sub/file", "/mnt/of/host")).await?;
     must(output.text() == "from the host", &output)?;
     Ok(sandbox.close().await?)
 }
@@ -79,7 +79,7 @@ async fn read_only(bench: &Bench<'_>) -> Result<(), Wrong> {
     let host = mount.host.clone();
     let mut sandbox = bench.start_with(|spec| spec.mounts.push(mount)).await?;
     for change in ["echo x > sub/file", "echo x > new", "rm sub/file", "chmod 777 sub/file", "mkdir d"] {
-        let output = sandbox.exec(&crate::sandbox::Exec::bash(change, "/mnt/of/host")).await?;
+        let output = sandbox.exec(&Exec::bash(change, "/mnt/of/host")).await?;
         must(!output.success(), (change, &output))?;
     }
     bash(&mut sandbox, "mount -o remount,rw /mnt/of/host; umount /mnt/of/host; echo x > /mnt/of/host/new")
@@ -104,7 +104,9 @@ async fn layers(bench: &Bench<'_>) -> Result<(), Wrong> {
     let backend = bench.backend;
     let on = |key: &str| Image::Layer(key.to_owned());
     must(!backend.has_layer(&below).await?, "a layer that nobody committed")?;
-    let mut sandbox = bench.start().await?;
+    let refused = backend.commit(bench.start().await?, &below).await;
+    must(refused.is_err(), "a commit of a sandbox that was not to be kept")?;
+    let mut sandbox = bench.start_with(|spec| spec.keep = true).await?;
     sandbox.put("/work/a", b"1", 0o600).await?;
     sandbox.put("/work/folder/b", b"2", 0o644).await?;
     sandbox.put("/work/folder/c", b"3", 0o644).await?;
@@ -112,21 +114,20 @@ async fn layers(bench: &Bench<'_>) -> Result<(), Wrong> {
     must(backend.has_layer(&below).await?, "the layer is not there")?;
 
     let mut sandbox = bench.start_with(|spec| spec.image = on(&below)).await?;
-    let look = crate::sandbox::Exec::bash(
-        "stat -c %a a; cat a folder/*; rm -r folder a; mkdir folder; echo 4 > folder/d",
-        "/work",
-    );
+    let look =
+        Exec::bash("stat -c %a a; cat a folder/*; rm -r folder a; mkdir folder; echo 4 > folder/d", "/work");
     let output = sandbox.exec(&look).await?;
     must(output.text() == "600\n123", &output)?;
     sandbox.close().await?;
 
     // What the closed sandbox did is not there; what this one does is kept, removals too.
-    let mut sandbox = bench.start_with(|spec| spec.image = on(&below)).await?;
+    let kept = |spec: &mut Spec| (spec.image, spec.keep) = (on(&below), true);
+    let mut sandbox = bench.start_with(kept).await?;
     let output = sandbox.exec(&look).await?;
     must(output.text() == "600\n123", &output)?;
     backend.commit(sandbox, &above).await?;
     let mut sandbox = bench.start_with(|spec| spec.image = on(&above)).await?;
-    let output = sandbox.exec(&crate::sandbox::Exec::bash("ls -A . folder", "/work")).await?;
+    let output = sandbox.exec(&Exec::bash("ls -A . folder", "/work")).await?;
     must(output.text() == ".:\nfolder\n\nfolder:\nd\n", &output)?;
     sandbox.close().await?;
 

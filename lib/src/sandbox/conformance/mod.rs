@@ -152,6 +152,7 @@ impl Bench<'_> {
             limits: Limits { memory: 512 << 20, processes: 256, cpus: 2.0, disk: 1 << 30 },
             network: Network::None,
             mounts: Vec::new(),
+            keep: false,
         };
         change(&mut spec);
         Ok(self.backend.start(&spec).await?)

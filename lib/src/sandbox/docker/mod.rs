@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use super::link::Link;
 use super::namespaces::{check_key, unique};
-use super::{Backend, Exec, Health, Image, Network, Output, Sandbox, SandboxError, Spec, program};
+use super::{Backend, Exec, Health, Image, NOT_KEPT, Network, Output, Sandbox, SandboxError, Spec, program};
 use engine::{Engine, qualified};
 
 const NAME: &str = "docker";
@@ -136,7 +136,7 @@ impl Docker {
         let excess = Arc::new(Mutex::new(None));
         let watch =
             watch_disk(self.engine.clone(), guard.name.clone(), spec.limits.disk, Arc::clone(&excess));
-        Ok(DockerSandbox { link, container: guard, excess, watch: tokio::spawn(watch) })
+        Ok(DockerSandbox { link, keep: spec.keep, container: guard, excess, watch: tokio::spawn(watch) })
     }
 }
 
@@ -251,6 +251,9 @@ impl Backend for Docker {
         let Ok(sandbox) = sandbox.as_any().downcast::<DockerSandbox>() else {
             return Err(failed("commit", "the sandbox belongs to another back end".to_owned()));
         };
+        if !sandbox.keep {
+            return Err(failed("commit", NOT_KEPT.to_owned()));
+        }
         // The container still runs, but nothing in it: every command ended with all that it had started.
         let committed = self.engine.run("commit", &["commit", &sandbox.container.name, &image]).await;
         sandbox.close().await?;
@@ -298,6 +301,7 @@ impl Drop for Container {
 /// A container with a runner.
 struct DockerSandbox {
     link: Link,
+    keep: bool,
     container: Container,
     excess: Arc<Mutex<Option<String>>>,
     watch: JoinHandle<()>,
@@ -363,6 +367,7 @@ mod tests {
             limits: Limits { memory: 1 << 30, processes: 99, cpus: 0.5, disk: 1 << 20 },
             network: Network::None,
             mounts: vec![Mount { host: "/a,b".into(), inside: "/c".into() }],
+            keep: false,
         };
         let arguments = create(&spec, "n", "sha256:1").join("\n");
         for expected in [

@@ -15,7 +15,9 @@ use tokio::process::Command;
 use tokio::sync::OnceCell;
 
 use super::link::Link;
-use super::{Backend, Exec, Health, Image, Limits, Network, Output, Sandbox, SandboxError, Spec, program};
+use super::{
+    Backend, Exec, Health, Image, Limits, NOT_KEPT, Network, Output, Sandbox, SandboxError, Spec, program,
+};
 use layers::Layers;
 
 pub(in crate::sandbox) use layers::check_key;
@@ -32,7 +34,6 @@ const RESERVE: u64 = 256 << 20;
 pub struct Namespaces {
     cache: PathBuf,
     layers: Layers,
-    writes: Upper,
     cleared: OnceCell<()>,
 }
 
@@ -41,15 +42,7 @@ impl Namespaces {
     pub fn new(cache: PathBuf) -> Self {
         let cache = std::path::absolute(&cache).unwrap_or(cache);
         let layers = Layers::new(cache.join(NAME).join("layers"));
-        Self { cache, layers, writes: Upper::Disk, cleared: OnceCell::new() }
-    }
-
-    /// Lets sandboxes write to memory instead of the disk: the disk limit is then exact, but what is written counts
-    /// as the sandbox's memory, and nothing can be committed.
-    #[must_use]
-    pub fn writing_to_memory(mut self) -> Self {
-        self.writes = Upper::Memory;
-        self
+        Self { cache, layers, cleared: OnceCell::new() }
     }
 
     fn scratch(&self) -> PathBuf {
@@ -66,8 +59,7 @@ impl Namespaces {
                 let _ = tokio::task::spawn_blocking(move || scratch::clear_stale(&scratch)).await;
             })
             .await;
-        let room = rustix::fs::statvfs(&scratch).map(|found| found.f_bavail.saturating_mul(found.f_frsize));
-        if room.is_ok_and(|room| room < RESERVE) {
+        if super::free_space(&scratch).is_ok_and(|room| room < RESERVE) {
             return Err(SandboxError::DiskFull { path: self.cache.clone() });
         }
         program::runner(&self.cache).map_err(|error| self.io("lay out the runner", &error))
@@ -89,7 +81,7 @@ impl Namespaces {
             id,
             base: base(&stack.base)?,
             layers: stack.layers,
-            upper: self.writes,
+            upper: upper(spec),
             limits: bounds(&spec.limits),
             network: spec.network == Network::Host,
             binds: spec
@@ -112,7 +104,7 @@ impl Namespaces {
             cache: self.cache.clone(),
             image: spec.image.clone(),
             scratch: enter.scratch,
-            writes: self.writes,
+            keep: spec.keep,
             limits,
             link,
         };
@@ -155,6 +147,13 @@ fn base(image: &Image) -> Result<Base, SandboxError> {
     }
 }
 
+/// A memory file system bounds what is written exactly, but counts as the sandbox's memory and cannot be kept: it is
+/// taken where it can fill no more than half of that.
+fn upper(spec: &Spec) -> Upper {
+    let fits = spec.limits.disk <= spec.limits.memory / 2;
+    if fits && !spec.keep { Upper::Memory } else { Upper::Disk }
+}
+
 fn bounds(limits: &Limits) -> Bounds {
     Bounds { memory: limits.memory, processes: limits.processes, cpus: limits.cpus, disk: limits.disk }
 }
@@ -171,6 +170,7 @@ impl Backend for Namespaces {
             limits: Limits { memory: 256 << 20, disk: 64 << 20, ..Limits::default() },
             network: Network::None,
             mounts: Vec::new(),
+            keep: false,
         };
         let tried = async {
             let mut sandbox = self.open(&spec).await?;
@@ -208,8 +208,8 @@ impl Backend for Namespaces {
         let Ok(mut sandbox) = sandbox.as_any().downcast::<NamespaceSandbox>() else {
             return Err(failed("commit", "the sandbox belongs to another back end".to_owned()));
         };
-        if sandbox.writes == Upper::Memory {
-            return Err(failed("commit", "this sandbox writes to memory".to_owned()));
+        if !sandbox.keep {
+            return Err(failed("commit", NOT_KEPT.to_owned()));
         }
         let held = scratch::hold(&sandbox.scratch).map_err(|error| self.io("commit", &error))?;
         fs::write(sandbox.scratch.join(enter::KEEP), "").map_err(|error| self.io("commit", &error))?;
@@ -255,7 +255,7 @@ struct NamespaceSandbox {
     cache: PathBuf,
     image: Image,
     scratch: PathBuf,
-    writes: Upper,
+    keep: bool,
     limits: String,
     link: Link,
 }
