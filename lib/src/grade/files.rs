@@ -54,7 +54,8 @@ impl OutError {
     }
 }
 
-/// Writes a file through a temporary one beside it; its folder is made. A reader sees the old or the new content.
+/// Writes a file through a temporary one beside it; its folder is made. A reader sees the old or the new
+/// content.
 ///
 /// # Errors
 /// When it cannot be written; what stood there before stays.

@@ -25,8 +25,8 @@ pub(super) fn upstream(log: &str) -> Result<Vec<Observation>, ParseError> {
         .collect())
 }
 
-/// Full names (`file > suite > title`) from the tree below each `PASS` or `FAIL` line; failure details and console
-/// output do not count.
+/// Full names (`file > suite > title`) from the tree below each `PASS` or `FAIL` line; failure details and
+/// console output do not count.
 pub(super) fn strict(log: &str) -> (Vec<Observation>, Vec<SuiteFailure>) {
     static FILE: Pattern = LazyLock::new(|| pattern(r"^ω*(?:PASS|FAIL)ω+([^ω]+)(?:ω+\(.*\))?ω*$"));
     static RESULT: Pattern = LazyLock::new(|| pattern(r"^(ω*)([✓√✔✕×✗✖○✎])ω(.+)$"));
@@ -51,9 +51,7 @@ pub(super) fn strict(log: &str) -> (Vec<Observation>, Vec<SuiteFailure>) {
             details = true;
         } else if let Some(found) = CONSOLE.captures(line) {
             printed = Some(if found.get(1).is_some() { Console::Located } else { Console::Traced });
-        } else if details || printed.is_some() || STACK.is_match(line) {
-            continue;
-        } else if trim(line).is_empty() || trim(line).starts_with("RUNS") {
+        } else if details || printed.is_some() || STACK.is_match(line) || is_noise(line) {
             continue;
         } else if let Some(found) = RESULT.captures(line) {
             let (indent, mark, rest) = (found[1].chars().count(), &found[2], &found[3]);
@@ -72,8 +70,14 @@ pub(super) fn strict(log: &str) -> (Vec<Observation>, Vec<SuiteFailure>) {
     (observations, suite_failures)
 }
 
-/// What a test printed: before jest 25 headed by `console.log file:line` and ended by a blank line, since then ended by
-/// a stack trace.
+/// Blank lines, and the progress that jest redraws.
+fn is_noise(line: &str) -> bool {
+    let line = trim(line);
+    line.is_empty() || line.starts_with("RUNS")
+}
+
+/// What a test printed: before jest 25 headed by `console.log file:line` and ended by a blank line, since
+/// then ended by a stack trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Console {
     Located,
