@@ -89,7 +89,7 @@ fn set_mode(_file: &File) -> io::Result<()> {
 /// Writes a value as indented JSON with a line end.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), OutError> {
     let mut bytes = serde_json::to_vec_pretty(value)
         .map_err(|error| OutError::Io { path: path.to_owned(), source: error.into() })?;
