@@ -112,7 +112,8 @@ pub async fn run(args: Args) -> Outcome {
     Ok(exit(&finished))
 }
 
-/// The first Ctrl-C lets what is in flight finish; the second ends at once. Verdicts reached stay in either case.
+/// The first Ctrl-C lets what is in flight finish; the second ends at once. Verdicts reached stay in either
+/// case.
 async fn interrupts(stop: &watch::Sender<bool>) {
     let pressed = async || {
         if tokio::signal::ctrl_c().await.is_err() {

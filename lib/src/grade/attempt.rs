@@ -1,10 +1,12 @@
 //! One prediction in one sandbox: apply, protect the tests, run, judge.
 //!
-//! Order: the model's patch; then every file that the test patch touches is put back to the base commit, and so is
-//! every configuration file of the test runner that gold leaves alone; then the test patch; builds; tests.
+//! Order: the model's patch; then every file that the test patch touches is put back to the base commit, and
+//! so is every configuration file of the test runner that gold leaves alone; then the test patch; builds;
+//! tests.
 //!
-//! A test patch that does not apply is the row's fault (`GoldFails`) only where it does not apply to the base commit
-//! either; otherwise the prediction made it so (a file where the tests need a folder): `PatchNotApplied`.
+//! A test patch that does not apply is the row's fault (`GoldFails`) only where it does not apply to the base
+//! commit either; otherwise the prediction made it so (a file where the tests need a folder):
+//! `PatchNotApplied`.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -20,8 +22,8 @@ use crate::task::Task;
 
 /// Grades one prediction in a fresh sandbox that holds the task's repository at its base commit.
 ///
-/// `patch` is `None` where there is no prediction; a blank one changes nothing. Never fails: what goes wrong is a class
-/// of its own.
+/// `patch` is `None` where there is no prediction; a blank one changes nothing. Never fails: what goes wrong
+/// is a class of its own.
 pub async fn grade(
     sandbox: &mut dyn Sandbox,
     place: &Place,
@@ -58,8 +60,8 @@ pub fn without_sandbox(task: &Task, patch: Option<&str>, options: &Options) -> O
 
 /// The verdict where a sandbox failed under a grading.
 ///
-/// One that ended under the tests because its own memory limit was reached is the prediction's doing. The host's
-/// shortage is told apart by what the host says.
+/// One that ended under the tests because its own memory limit was reached is the prediction's doing. The
+/// host's shortage is told apart by what the host says.
 pub fn of_sandbox_error(error: &SandboxError, options: &Options) -> Graded {
     let own_limit = matches!(error, SandboxError::Lost { reason, .. } if reason.contains("memory limit"));
     let class = match error {

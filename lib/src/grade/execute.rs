@@ -17,8 +17,8 @@ pub struct Ran {
     pub output: Output,
 }
 
-/// Variables that keep the outcome of tests from depending on the host, and pip from printing progress. tqdm is left
-/// alone: projects test what it prints.
+/// Variables that keep the outcome of tests from depending on the host, and pip from printing progress. tqdm
+/// is left alone: projects test what it prints.
 const STEADY: [(&str, &str); 6] = [
     ("TZ", "UTC"),
     ("LANG", "C.UTF-8"),
@@ -89,8 +89,8 @@ struct Command {
     script: String,
 }
 
-/// The test commands. Each runs in a shell of its own, so that one that fails or exits does not keep the next from
-/// running; commands that only set a shell up (`cd`, `export`, …) are repeated before each later one.
+/// The test commands. Each runs in a shell of its own, so that one that fails or exits does not keep the next
+/// from running; commands that only set a shell up (`cd`, `export`, …) are repeated before each later one.
 fn commands(task: &Task) -> Vec<Command> {
     const SETUP: [&str; 8] = ["cd", "export", "source", ".", "set", "unset", "ulimit", "alias"];
     let recipe = &task.solver.recipe;

@@ -1,10 +1,12 @@
 //! Finding expected tests among the results of a log.
 //!
-//! Expected names were recorded by upstream's parsers, which cut ids at blanks and keep durations. An expected name is
-//! looked for, in this order, as
-//! 1. a test's own name or the name upstream gives it: every test that upstream would call so decides, the worst wins;
+//! Expected names were recorded by upstream's parsers, which cut ids at blanks and keep durations. An
+//! expected name is looked for, in this order, as
+//! 1. a test's own name or the name upstream gives it: every test that upstream would call so decides, the
+//!    worst wins;
 //! 2. the beginning of names, where its brackets are not closed (datasets hold cut ids): only if all agree;
-//! 3. a name that differs in a duration or in blanks around it: only if exactly one expected and one seen name do.
+//! 3. a name that differs in a duration or in blanks around it: only if exactly one expected and one seen
+//!    name do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -68,8 +70,9 @@ impl fmt::Display for Found {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResolveRule {
-    /// SWE-bench 5: PASSED and XFAIL pass; a skipped test fails in `FAIL_TO_PASS` and is maintained in `PASS_TO_PASS`.
-    /// XPASS, which SWE-bench never sees, passes as well: the test ran and its runner let it pass.
+    /// SWE-bench 5: PASSED and XFAIL pass; a skipped test fails in `FAIL_TO_PASS` and is maintained in
+    /// `PASS_TO_PASS`. XPASS, which SWE-bench never sees, passes as well: the test ran and its runner let it
+    /// pass.
     #[default]
     SweBench5,
     /// SWE-rebench V2 and VibeMemBench: PASSED only.

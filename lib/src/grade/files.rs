@@ -54,7 +54,8 @@ impl OutError {
     }
 }
 
-/// Writes a file through a temporary one beside it; its folder is made. A reader sees the old or the new content.
+/// Writes a file through a temporary one beside it; its folder is made. A reader sees the old or the new
+/// content.
 ///
 /// # Errors
 /// When it cannot be written; what stood there before stays.
@@ -88,7 +89,7 @@ fn set_mode(_file: &File) -> io::Result<()> {
 /// Writes a value as indented JSON with a line end.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), OutError> {
     let mut bytes = serde_json::to_vec_pretty(value)
         .map_err(|error| OutError::Io { path: path.to_owned(), source: error.into() })?;

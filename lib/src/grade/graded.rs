@@ -69,8 +69,8 @@ pub enum Flag {
         /// The file.
         path: String,
     },
-    /// The patch changed a file that can configure the test runner among other things, and gold leaves it alone.
-    /// Suspect, left as it is.
+    /// The patch changed a file that can configure the test runner among other things, and gold leaves it
+    /// alone. Suspect, left as it is.
     ConfigTouched {
         /// The file.
         path: String,
@@ -166,8 +166,8 @@ impl Graded {
         self
     }
 
-    /// As the verdict on a gold patch: what would be unresolved is a broken target, what left no results a log that
-    /// cannot be read.
+    /// As the verdict on a gold patch: what would be unresolved is a broken target, what left no results a
+    /// log that cannot be read.
     #[must_use]
     pub fn of_gold(self) -> Self {
         let class = match self.class {

@@ -48,7 +48,8 @@ fn parser_of_command(commands: &str) -> Option<&'static str> {
     known.iter().find(|(runner, _)| commands.contains(runner)).map(|(_, parser)| *parser)
 }
 
-/// Reads what the commands left, looks the expected tests up and decides. `graded` holds what came before the tests.
+/// Reads what the commands left, looks the expected tests up and decides. `graded` holds what came before the
+/// tests.
 pub fn judge(mut graded: Graded, task: &Task, parser: &Parser, ran: &[Ran], options: &Options) -> Graded {
     let mut log = Log::after(std::mem::take(&mut graded.log));
     let texts: Vec<(usize, String)> = ran.iter().map(|ran| (log.push(ran), ran.output.text())).collect();
@@ -207,9 +208,11 @@ fn below_coverage(ran: &Ran) -> bool {
 /// The first line that tells of code that could not be built or loaded.
 fn build_error(log: &[u8]) -> Option<String> {
     static ERROR: LazyLock<regex::Regex> = LazyLock::new(|| {
-        text::pattern(
-            r"(?m)^.*(?:error: could not compile|^error\[E\d{4}\]|\[build failed\]|\[setup failed\]|error TS\d+:|Transform failed with|Failed to parse source|(?:^|\b)(?:ImportError|ModuleNotFoundError|SyntaxError|IndentationError): |Cannot find module |ERR_MODULE_NOT_FOUND|^error: failed to ).*$",
-        )
+        text::pattern(concat!(
+            r"(?m)^.*(?:error: could not compile|^error\[E\d{4}\]|^error: failed to |\[build failed\]|",
+            r"\[setup failed\]|error TS\d+:|Transform failed with|Failed to parse source|Cannot find module |",
+            r"ERR_MODULE_NOT_FOUND|\b(?:ImportError|ModuleNotFoundError|SyntaxError|IndentationError): ).*$",
+        ))
     });
     ERROR.find(&String::from_utf8_lossy(log)).map(|line| line.as_str().to_owned())
 }

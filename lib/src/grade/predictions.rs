@@ -68,8 +68,8 @@ pub enum PredictionsError {
 }
 
 impl Predictions {
-    /// Reads a `.jsonl` file (one prediction a line), or a `.json` file: a list, or an object from `instance_id` to
-    /// prediction. SWE-rebench V2's `patch` is taken for `model_patch`.
+    /// Reads a `.jsonl` file (one prediction a line), or a `.json` file: a list, or an object from
+    /// `instance_id` to prediction. SWE-rebench V2's `patch` is taken for `model_patch`.
     ///
     /// # Errors
     /// With file and line or field.

@@ -78,8 +78,8 @@ fn failure_reason(class: VerdictClass) -> Option<&'static str> {
 /// The `report.json` of a run.
 ///
 /// Every task is in exactly one of `incomplete_ids` (no prediction), `empty_patch_ids`, `resolved_ids`,
-/// `unresolved_ids` and `error_ids`. As in SWE-bench, a patch that does not apply, a time-out and a failed harness are
-/// errors; a log without results, a failed build among the causes, is unresolved.
+/// `unresolved_ids` and `error_ids`. As in SWE-bench, a patch that does not apply, a time-out and a failed
+/// harness are errors; a log without results, a failed build among the causes, is unresolved.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunReport {

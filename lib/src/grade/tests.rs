@@ -199,6 +199,28 @@ async fn a_forged_conftest_is_removed_and_mixed_configuration_is_suspect() {
 }
 
 #[tokio::test]
+async fn a_tree_bent_out_of_shape_is_no_failure_of_the_harness() {
+    // A file, or a link, where the tests' folder was.
+    for link in [false, true] {
+        let mut folder = Folder::new();
+        let patch = folder.diff(|folder| {
+            let tests = folder.repo().join("tests");
+            fs_err::remove_dir_all(&tests).unwrap();
+            if link {
+                fs_err::os::unix::fs::symlink("..", tests).unwrap();
+            } else {
+                folder.write("tests", b"no folder\n");
+            }
+            folder.write("src.txt", b"one\ntwo fixed\nthree\n");
+        });
+        let found = graded(&mut folder, &task(), Some(&patch), &Options::default()).await;
+        assert_eq!(found.class, VerdictClass::Resolved, "{link}: {found:?}");
+        assert_eq!(folder.read("tests/new.t").unwrap(), b"fixed\n");
+        assert!(folder.repo().join("tests").symlink_metadata().unwrap().is_dir());
+    }
+}
+
+#[tokio::test]
 async fn an_all_pass_log_with_a_failing_status_is_suspect() {
     let mut task = task();
     task.solver.recipe.test_cmd = vec!["bash run_tests.sh; exit 3".into()];

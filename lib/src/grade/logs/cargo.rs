@@ -25,8 +25,9 @@ pub(super) fn upstream(log: &str) -> Result<Vec<Observation>, ParseError> {
         .collect())
 }
 
-/// As upstream, and besides: doctests, `should panic`, ignored tests, timed results, results that follow a test's own
-/// output; only between `running N tests` and the report of that binary, so that printed look-alikes do not count.
+/// As upstream, and besides: doctests, `should panic`, ignored tests, timed results, results that follow a
+/// test's own output; only between `running N tests` and the report of that binary, so that printed
+/// look-alikes do not count.
 pub(super) fn strict(log: &str) -> (Vec<Observation>, Vec<SuiteFailure>) {
     static BEGIN: Pattern = LazyLock::new(|| pattern(r"^running \d+ tests?$"));
     static END: Pattern = LazyLock::new(|| pattern(r"^(?:failures|successes):$|^test result: "));

@@ -28,8 +28,8 @@ pub(super) fn upstream(log: &str) -> Result<Vec<Observation>, ParseError> {
         .collect())
 }
 
-/// As upstream, and besides: a result that follows a test's unfinished output on one line, and tests that had begun
-/// when their package failed without a result for them (a panic, `os.Exit`, a data race).
+/// As upstream, and besides: a result that follows a test's unfinished output on one line, and tests that had
+/// begun when their package failed without a result for them (a panic, `os.Exit`, a data race).
 pub(super) fn strict(log: &str) -> (Vec<Observation>, Vec<SuiteFailure>) {
     static TIMED: Pattern =
         LazyLock::new(|| pattern(r"--- (PASS|FAIL|SKIP): (\S+) \(\d+(?:\.\d+)?(?:s| seconds)\)ω*$"));

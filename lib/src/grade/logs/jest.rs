@@ -25,32 +25,33 @@ pub(super) fn upstream(log: &str) -> Result<Vec<Observation>, ParseError> {
         .collect())
 }
 
-/// Full names (`file > suite > title`) from the tree below each `PASS` or `FAIL` line; failure details and console
-/// output do not count.
+/// Full names (`file > suite > title`) from the tree below each `PASS` or `FAIL` line; failure details and
+/// console output do not count.
 pub(super) fn strict(log: &str) -> (Vec<Observation>, Vec<SuiteFailure>) {
     static FILE: Pattern = LazyLock::new(|| pattern(r"^ω*(?:PASS|FAIL)ω+([^ω]+)(?:ω+\(.*\))?ω*$"));
     static RESULT: Pattern = LazyLock::new(|| pattern(r"^(ω*)([✓√✔✕×✗✖○✎])ω(.+)$"));
-    static CONSOLE: Pattern = LazyLock::new(|| pattern(r"^ω+console\.[a-zA-Z]+(?:ω.*)?$"));
+    static CONSOLE: Pattern = LazyLock::new(|| pattern(r"^ω+console\.[a-zA-Z]+(?:ω([^ω].*))?$"));
     static STACK: Pattern = LazyLock::new(|| pattern(r"^ω+at ω*"));
     let mut observations = Vec::new();
     let mut suite_failures = Vec::new();
     let mut tree = Tree::default();
-    let (mut printed, mut details) = (false, false);
+    let (mut printed, mut details) = (None, false);
     for (line, at) in log.split('\n').zip(1..) {
+        if printed.is_some_and(|kind| ends_console(line, kind)) {
+            printed = None;
+        }
         if let Some(found) = FILE.captures(line) {
             tree = Tree { file: Some(found[1].to_owned()), suites: Vec::new() };
-            (printed, details) = (false, false);
+            (printed, details) = (None, false);
         } else if trim(line).starts_with("● ") {
             if line.contains("Test suite failed to run") {
                 let text = format!("{}: test suite failed to run", tree.file.as_deref().unwrap_or("a file"));
                 suite_failures.push(SuiteFailure { line: at, text, build: true });
             }
             details = true;
-        } else if CONSOLE.is_match(line) {
-            printed = true;
-        } else if printed {
-            printed = !STACK.is_match(line);
-        } else if details || trim(line).is_empty() || trim(line).starts_with("RUNS") {
+        } else if let Some(found) = CONSOLE.captures(line) {
+            printed = Some(if found.get(1).is_some() { Console::Located } else { Console::Traced });
+        } else if details || printed.is_some() || STACK.is_match(line) || is_noise(line) {
             continue;
         } else if let Some(found) = RESULT.captures(line) {
             let (indent, mark, rest) = (found[1].chars().count(), &found[2], &found[3]);
@@ -67,6 +68,29 @@ pub(super) fn strict(log: &str) -> (Vec<Observation>, Vec<SuiteFailure>) {
         }
     }
     (observations, suite_failures)
+}
+
+/// Blank lines, and the progress that jest redraws.
+fn is_noise(line: &str) -> bool {
+    let line = trim(line);
+    line.is_empty() || line.starts_with("RUNS")
+}
+
+/// What a test printed: before jest 25 headed by `console.log file:line` and ended by a blank line, since
+/// then ended by a stack trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Console {
+    Located,
+    Traced,
+}
+
+/// Whether a line is behind what a test printed, all of which is indented by four.
+fn ends_console(line: &str, kind: Console) -> bool {
+    if trim(line).is_empty() {
+        return kind == Console::Located;
+    }
+    let indent = line.chars().take_while(|&c| c == ' ').count();
+    indent <= 2 || (kind == Console::Traced && trim(line).starts_with("at "))
 }
 
 /// The title without `skipped`, `todo` and the duration.
@@ -146,6 +170,19 @@ pub(super) fn json_strict(log: &str) -> (Vec<Observation>, Vec<SuiteFailure>) {
 #[cfg(test)]
 mod tests {
     use crate::grade::logs::{Rules, parse_log};
+
+    #[test]
+    fn results_behind_console_output_of_any_version_count() {
+        for printed in [
+            "  console.log a.js:6\n    ✓ spoofed\n\n",
+            "  console.log\n    ✓ spoofed\n\n      at log (a.js:6:3)\n\n",
+            "  console.log\n    ✓ spoofed\n",
+        ] {
+            let log = format!("PASS a.test.js\n{printed}  outer\n    ✓ passes (3 ms)\n");
+            let map = parse_log("parse_log_jest", &log, Rules::Strict).unwrap();
+            assert_eq!(map.statuses.keys().collect::<Vec<_>>(), ["a.test.js > outer > passes"], "{log}");
+        }
+    }
 
     #[test]
     fn strict_names_tests_in_full() {

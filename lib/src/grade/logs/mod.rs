@@ -1,9 +1,9 @@
 //! What a test log says: one small parser a family of runners, under two sets of rules.
 //!
-//! [`Rules::Upstream`] is what SWE-rebench V2's reference parsers make of a log, quirks included: expected names in
-//! datasets were recorded by them. [`Rules::Strict`] is what really happened: whole ids, no lines that tests printed
-//! themselves, no file lines, every status. Each strict observation carries the name that upstream would give it, so
-//! that an expected name finds it ([`crate::grade::expect`]).
+//! [`Rules::Upstream`] is what SWE-rebench V2's reference parsers make of a log, quirks included: expected
+//! names in datasets were recorded by them. [`Rules::Strict`] is what really happened: whole ids, no lines
+//! that tests printed themselves, no file lines, every status. Each strict observation carries the name that
+//! upstream would give it, so that an expected name finds it ([`crate::grade::expect`]).
 
 pub mod text;
 

@@ -221,8 +221,8 @@ fn summary_line(line: &str) -> Option<(&str, Status)> {
     Some((if status == Status::Passed { rest } else { without_reason(rest) }, status))
 }
 
-/// The id before ` - reason`. A dash inside of the parameters belongs to the id: the cut is behind a closing bracket
-/// where the id has brackets.
+/// The id before ` - reason`. A dash inside of the parameters belongs to the id: the cut is behind a closing
+/// bracket where the id has brackets.
 fn without_reason(rest: &str) -> &str {
     let mut cuts = rest.match_indices(" - ").map(|(at, _)| &rest[..at]);
     let Some(first) = cuts.next() else { return rest };

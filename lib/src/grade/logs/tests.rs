@@ -1,4 +1,5 @@
-//! Conformance vectors of the reference parsers, totality, and real logs where `MEMTRIAL_DATA` points to them.
+//! Conformance vectors of the reference parsers, totality, and real logs where `MEMTRIAL_DATA` points to
+//! them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// A pattern's stand-in for one white-space character of Python (29 of them; Rust's `\s` lacks U+001C to U+001F).
+/// A pattern's stand-in for one white-space character of Python (29 of them; Rust's `\s` lacks U+001C to
+/// U+001F).
 const SPACE: &str =
     r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]";
 
@@ -78,8 +79,8 @@ pub fn strip_ansi(text: &str) -> Cow<'_, str> {
     if text.contains('\x1b') { ANSI.replace_all(text, "") } else { Cow::Borrowed(text) }
 }
 
-/// Removes the duration that JavaScript runners put behind a name (`5ms`, `(1.5 s)`), as the upstream parsers do: once,
-/// a separating blank not required.
+/// Removes the duration that JavaScript runners put behind a name (`5ms`, `(1.5 s)`), as the upstream parsers
+/// do: once, a separating blank not required.
 pub fn strip_duration(name: &str) -> &str {
     static DURATION: Pattern = LazyLock::new(|| pattern(r"(?i)ω*(?:\(ω*)?\d+(?:\.\d+)?ω*(?:ms|s)ω*\)?ω*$"));
     let end = DURATION.find(name).map_or(name.len(), |found| found.start());

@@ -1,4 +1,5 @@
-//! Applying a patch inside a sandbox: from strict to tolerant, never fuzzy, the tree restored between attempts.
+//! Applying a patch inside a sandbox: from strict to tolerant, never fuzzy, the tree restored between
+//! attempts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -106,8 +107,8 @@ async fn must(
     Err(SandboxError::Failed { backend: "git", action: action.to_owned(), reason })
 }
 
-/// Commits what the installation changed in tracked files, so that `HEAD` is the tree that every patch starts from and
-/// restoring it loses nothing. Untracked files stay untracked.
+/// Commits what the installation changed in tracked files, so that `HEAD` is the tree that every patch starts
+/// from and restoring it loses nothing. Untracked files stay untracked.
 ///
 /// # Errors
 /// When the sandbox fails or its folder is no git repository.
@@ -134,8 +135,8 @@ pub async fn undo(sandbox: &mut dyn Sandbox, place: &Place) -> Result<(), Sandbo
     must(sandbox, place, "take the prediction back", script, Vec::new()).await.map(drop)
 }
 
-/// Makes the tree equal `HEAD` again. Files that git ignores or that `.git/info/exclude` lists (what the installation
-/// left) stay.
+/// Makes the tree equal `HEAD` again. Files that git ignores or that `.git/info/exclude` lists (what the
+/// installation left) stay.
 ///
 /// # Errors
 /// When the sandbox fails.

@@ -8,8 +8,8 @@ pub use header::{Change, FileChange, changes};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// A patch as git wants it: with a line end behind its last line, except behind `\ No newline at end of file`.
-/// Nothing else is changed: carriage returns stay.
+/// A patch as git wants it: with a line end behind its last line, except behind `\ No newline at end of
+/// file`. Nothing else is changed: carriage returns stay.
 pub fn normalise(patch: &str) -> Cow<'_, str> {
     let last = patch.rsplit('\n').next().unwrap_or_default();
     if last.is_empty() || last.starts_with("\\ ") {
@@ -33,8 +33,8 @@ pub fn paths(patch: &str) -> BTreeSet<String> {
 const NO_TESTS: [&str; 11] =
     [".json", ".png", "csv", ".txt", ".md", ".jpg", ".jpeg", ".pkl", ".yml", ".yaml", ".toml"];
 
-/// The test files of a test patch, as SWE-bench's v1 harnesses append them to the test command: files that exist after
-/// it, without data files, in the order of the patch.
+/// The test files of a test patch, as SWE-bench's v1 harnesses append them to the test command: files that
+/// exist after it, without data files, in the order of the patch.
 pub fn directives(test_patch: &str) -> Vec<String> {
     changes(test_patch)
         .into_iter()

@@ -7,28 +7,30 @@
 //! OUT/<instance_id>/repeat-<k>/         with --repeat: the same of each repeat; the folder above holds the deciding one
 //! ```
 
+mod record;
 #[cfg(test)]
 mod tests;
 mod rooms;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::StreamExt;
-use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
-use crate::grade::expect::Found;
-use crate::grade::files::{OutDir, OutError, write, write_json};
+use crate::grade::files::{OutDir, OutError, write_json};
 use crate::grade::graded::{Graded, Options};
 use crate::grade::predictions::Predictions;
-use crate::grade::reports::{InstanceReport, RunReport};
+use crate::grade::reports::RunReport;
 use crate::grade::{Coding, VerdictClass, grade, without_sandbox};
 use crate::sandbox::{Place, Sandbox};
 use crate::task::{InstanceId, SolverView, Task};
+
+pub use record::{Recorded, Stability};
+use record::{copy, earlier, hex, save, stability};
 
 /// Where sandboxes with a task's repository at its base commit come from.
 #[async_trait]
@@ -36,7 +38,8 @@ pub trait Rooms: Send + Sync {
     /// A fresh sandbox, its environment prepared.
     async fn room(&self, task: &SolverView) -> Result<(Box<dyn Sandbox>, Place), RoomError>;
 
-    /// What decides how the sandboxes behave (back end, limits), in words: verdicts under another one are not reused.
+    /// What decides how the sandboxes behave (back end, limits), in words: verdicts under another one are not
+    /// reused.
     fn label(&self) -> String;
 }
 
@@ -44,7 +47,8 @@ pub trait Rooms: Send + Sync {
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{reason}")]
 pub struct RoomError {
-    /// The verdict that it leads to: `Infrastructure`, `HostOutOfMemory`, or `Unparseable` for an unusable row.
+    /// The verdict that it leads to: `Infrastructure`, `HostOutOfMemory`, or `Unparseable` for an unusable
+    /// row.
     pub class: VerdictClass,
     /// What happened, where, and what to do.
     pub reason: String,
@@ -136,41 +140,6 @@ pub enum Event {
 /// Hears of events; called from the run's own task.
 pub type OnEvent<'a> = &'a (dyn Fn(Event) + Send + Sync);
 
-/// `verdict.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Recorded {
-    /// The task.
-    pub instance_id: InstanceId,
-    /// Of everything that decides the verdict: patch, row, options, sandbox, version. Where it matches, the verdict is
-    /// reused.
-    pub digest: String,
-    /// SHA-256 of `test_output.txt`.
-    pub log_sha256: String,
-    /// How many sandboxes it took.
-    pub attempts: u32,
-    /// What grading found.
-    #[serde(flatten)]
-    pub graded: Graded,
-}
-
-/// The verdicts on one instance.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Stability {
-    /// The deciding verdict.
-    pub class: VerdictClass,
-    /// Why.
-    pub reason: Option<String>,
-    /// Every repeat's, in order.
-    pub classes: Vec<VerdictClass>,
-    /// Whether all are equal.
-    pub consistent: bool,
-    /// Expected tests whose status was not the same in all repeats that ran them.
-    pub flaky_tests: BTreeMap<String, Vec<Found>>,
-    /// Wall-clock seconds of all repeats.
-    #[serde(skip)]
-    pub seconds: f64,
-}
-
 /// What a run found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finished {
@@ -209,8 +178,8 @@ pub struct GradeRun<'a> {
 }
 
 impl GradeRun<'_> {
-    /// Grades every task and writes the reports. When `cancel` turns true, what is in flight is finished, nothing new
-    /// is begun, and the reports tell what there is.
+    /// Grades every task and writes the reports. When `cancel` turns true, what is in flight is finished,
+    /// nothing new is begun, and the reports tell what there is.
     ///
     /// # Errors
     /// When results cannot be written. Verdicts written before stay and are reused by the next run.
@@ -365,80 +334,4 @@ impl GradeRun<'_> {
         }
         Ok(Finished { report, verdicts, unknown: &submitted - &known, interrupted })
     }
-}
-
-const FILES: [&str; 4] = ["patch.diff", "test_output.txt", "report.json", "verdict.json"];
-
-/// A verdict of an earlier run, where it is whole and was reached from the same inputs. One that the harness failed to
-/// reach is not kept.
-fn earlier(folder: &Path, digest: &str) -> Option<Recorded> {
-    let bytes = fs_err::read(folder.join("verdict.json")).ok()?;
-    let recorded: Recorded = serde_json::from_slice(&bytes).ok()?;
-    (recorded.digest == digest && recorded.graded.class.coding() != Coding::Missing).then_some(recorded)
-}
-
-/// Writes an instance's folder. `verdict.json` goes first and comes last: where it stands, the rest belongs to it.
-fn save(folder: &Path, patch: Option<&str>, recorded: &Recorded) -> Result<(), OutError> {
-    clear(folder)?;
-    if let Some(patch) = patch {
-        write(&folder.join("patch.diff"), patch.as_bytes())?;
-    }
-    write(&folder.join("test_output.txt"), &recorded.graded.log)?;
-    let report = InstanceReport::new(patch, &recorded.graded);
-    write_json(&folder.join("report.json"), &BTreeMap::from([(recorded.instance_id.as_str(), report)]))?;
-    write_json(&folder.join("verdict.json"), recorded)
-}
-
-fn clear(folder: &Path) -> Result<(), OutError> {
-    for name in FILES.iter().rev() {
-        let path = folder.join(name);
-        match fs_err::remove_file(&path) {
-            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                return Err(OutError::new(&path, source));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-fn copy(from: &Path, to: &Path) -> Result<(), OutError> {
-    clear(to)?;
-    for name in FILES {
-        let path = from.join(name);
-        match fs_err::read(&path) {
-            Ok(bytes) => write(&to.join(name), &bytes)?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(OutError::new(&path, error)),
-        }
-    }
-    Ok(())
-}
-
-/// Which repeat decides, and how the repeats agree. The worst decides: one that excludes the target, then one that is
-/// not resolved, then a resolved one; a repeat that the harness failed decides only where all did.
-fn stability(repeats: &BTreeMap<u32, Recorded>) -> (u32, Stability) {
-    let rank = |class: VerdictClass| match class.coding() {
-        Coding::Excluded => 0,
-        Coding::Zero => 1,
-        Coding::One => 2,
-        Coding::Missing => 3,
-    };
-    let classes: Vec<VerdictClass> = repeats.values().map(|one| one.graded.class).collect();
-    let worst = repeats.iter().min_by_key(|(repeat, one)| (rank(one.graded.class), **repeat));
-    let (decides, class, reason) = worst.map_or((1, VerdictClass::NoPrediction, None), |(repeat, one)| {
-        (*repeat, one.graded.class, one.graded.reason.clone())
-    });
-    let mut seen: BTreeMap<String, Vec<Found>> = BTreeMap::new();
-    for (name, outcome) in repeats.values().flat_map(|one| &one.graded.tests) {
-        seen.entry(name.clone()).or_default().push(outcome.status.clone());
-    }
-    seen.retain(|_, statuses| statuses.windows(2).any(|pair| pair[0] != pair[1]));
-    let consistent = classes.windows(2).all(|pair| pair[0] == pair[1]);
-    let seconds = repeats.values().map(|one| one.graded.seconds).sum();
-    (decides, Stability { class, reason, classes, consistent, flaky_tests: seen, seconds })
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,11 +1,13 @@
 //! Runs over several tasks, each in folders that play sandboxes.
 
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
 use crate::grade::fixture::{Folder, GOLD, task};
 use crate::grade::predictions::Prediction;
+use crate::grade::reports::InstanceReport;
 
 /// Rooms whose n-th (from 0) is what a closure says.
 struct Fake<F> {
