@@ -312,7 +312,7 @@ impl Entry {
     /// # Errors
     /// When it cannot be read.
     pub fn sha256(&self) -> Result<String, DatasetError> {
-        let failed = |source| TrajectoryError::Read { path: self.path.clone(), source };
+        let failed = |cause| TrajectoryError::Read { path: self.path.clone(), cause };
         let mut file = std::fs::File::open(&self.path).map_err(failed)?;
         let mut hasher = Sha256::new();
         std::io::copy(&mut file, &mut hasher).map_err(failed)?;

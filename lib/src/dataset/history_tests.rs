@@ -215,3 +215,27 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn real_runs_are_summarised() {
+    let Ok(data) = std::env::var("MEMTRIAL_DATA") else { return };
+    let folder = Path::new(&data).join("trajectories/swebench-verified_gemini3pro_mini-1.15");
+    let store = HistoryStore::open(&folder).unwrap();
+    let repos: std::collections::BTreeSet<&str> = store.ids().map(InstanceId::repo_key).collect();
+    let (mut runs, mut resolved, mut patches, mut issues, mut cut) = (0, 0, 0, 0, Vec::new());
+    for repo in repos {
+        let history = by_number(&store, &format!("{repo}-{}", u64::MAX));
+        for entry in history.entries() {
+            let summary = entry.summary(&Limits::default()).unwrap();
+            assert_eq!(summary.exit_status.as_deref(), Some("Submitted"), "{}", entry.id());
+            assert!(summary.usage.is_some(), "{}", entry.id());
+            cut.extend(summary.submission_cut.then(|| entry.id().clone()));
+            runs += 1;
+            resolved += usize::from(entry.resolved() == Some(true));
+            patches += usize::from(summary.submission.is_some());
+            issues += usize::from(summary.issue.is_some_and(|issue| !issue.contains("pr_description>")));
+        }
+    }
+    assert_eq!((runs, resolved, patches, issues), (416, 316, 416, 416));
+    assert_eq!(cut, [id("django__django-15629")], "a submission of 151,582 characters");
+}
