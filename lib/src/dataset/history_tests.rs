@@ -149,6 +149,7 @@ fn plain_folders_outcomes_and_nameless_files() {
     assert_eq!(store.nameless(), ["last_run"]);
     let entry = &history.entries()[0];
     assert_eq!(entry.summary(&Limits::default()).unwrap().messages, 1);
+    assert_eq!(entry.read().unwrap().messages().len(), 1);
     assert_eq!(entry.sha256().unwrap().len(), 64);
     std::fs::write(root.join("x.resolved.json"), r#"{"a__b-1": "yes"}"#).unwrap();
     assert!(
@@ -165,6 +166,7 @@ fn a_run_under_a_false_name_is_refused() {
     let history = by_number(&HistoryStore::open(folder.path()).unwrap(), "a__b-5");
     let error = history.entries()[0].summary(&Limits::default()).unwrap_err().to_string();
     assert!(error.contains("says that it is the run of \"a__b-5\""), "{error}");
+    assert_eq!(history.entries()[0].read().unwrap_err().to_string(), error);
 }
 
 fn any_id() -> impl Strategy<Value = InstanceId> {
