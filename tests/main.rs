@@ -3,3 +3,17 @@
 mod memory;
 mod sandbox;
 mod grade;
+#![expect(clippy::unwrap_used, reason = "a test ends where it panics")]
+
+mod history;
+mod tasks;
+
+use std::path::Path;
+
+/// What a run of the binary left behind: the exit code, stdout and stderr, the folder's name cut from both.
+fn memtrial(folder: &Path, args: &[&str]) -> (i32, String, String) {
+    let output =
+        assert_cmd::cargo::cargo_bin_cmd!("memtrial").current_dir(folder).args(args).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(&format!("{}/", folder.display()), "");
+    (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}

@@ -114,6 +114,7 @@ fn as_json(store: &HistoryStore, history: &History, dates: &MergeDates, lines: &
             "instance_cost": line.summary.as_ref().map(|summary| summary.instance_cost),
             "exit_status": line.summary.as_ref().map(|summary| &summary.exit_status),
             "submission_bytes": line.summary.as_ref().map(|s| s.submission.as_ref().map(String::len)),
+            "submission_cut": line.summary.as_ref().map(|summary| summary.submission_cut),
             "cut_texts": line.summary.as_ref().map(|summary| summary.counts.cut_texts),
         })
     };
@@ -168,6 +169,9 @@ fn print(store: &HistoryStore, history: &History, dates: &MergeDates, lines: &[L
             ui::data(&format!("  {}: {}", refusal.id, refusal.reason));
         }
     }
+    if lines.is_empty() && history.refused().is_empty() {
+        ui::data(&format!("no stored run is of the repository {}", history.target().repo_key()));
+    }
     for name in store.nameless() {
         ui::data(&format!("  {name}: its file name is no instance id"));
     }
@@ -175,7 +179,10 @@ fn print(store: &HistoryStore, history: &History, dates: &MergeDates, lines: &[L
         ui::data("merge order: not known here (--tasks FILE states it)");
         return;
     }
-    ui::data(&format!("number order and merge order disagree on {} runs", history.disagreements().len()));
+    ui::data(&format!(
+        "runs about which number order and merge order disagree: {}",
+        history.disagreements().len()
+    ));
     for disagreement in history.disagreements() {
         let by_number = if disagreement.earlier_by_number { "earlier" } else { "later" };
         let by_merge = if disagreement.earlier_by_merge { "before" } else { "not before" };

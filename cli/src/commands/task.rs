@@ -180,10 +180,10 @@ fn print_fields(fields: &Map<String, Value>, prefix: &str) {
                 text.lines().for_each(|line| ui::data(&format!("    {line}")));
             }
             Value::Array(items) => {
-                ui::data(&format!("{name}: {} items", items.len()));
+                ui::data(&format!("{name}:"));
                 for item in items {
                     ui::data(&format!(
-                        "    {}",
+                        "  - {}",
                         item.as_str().map_or_else(|| item.to_string(), str::to_owned)
                     ));
                 }
@@ -229,12 +229,12 @@ fn print_report(report: &CheckReport) {
     }
     for file in &report.files {
         ui::data(&format!(
-            "{}: {} rows, {} good, {} errors, {} warnings",
+            "{}: {}, {} good, {}, {}",
             file.file.display(),
-            file.rows,
+            count(file.rows, "row"),
             file.good,
-            file.errors,
-            file.warnings
+            count(file.errors, "error"),
+            count(file.warnings, "warning")
         ));
     }
 }
@@ -242,6 +242,10 @@ fn print_report(report: &CheckReport) {
 fn print_problem(problem: &Problem) {
     let id = problem.at.instance_id.as_ref().map(|id| format!(" [{id}]")).unwrap_or_default();
     ui::data(&format!("{}: {}{id}", label(problem.severity), problem.at));
+}
+
+fn count(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 fn label(severity: Severity) -> &'static str {

@@ -12,14 +12,14 @@ use crate::trajectory::TrajectoryError;
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
     /// The file cannot be opened or read to its end; a damaged or cut archive ends up here.
-    #[error("{}: cannot be read{}: {source}", path.display(), after(*rows))]
+    #[error("{}: cannot be read{}: {cause}", path.display(), after(*rows))]
     Read {
         /// The file.
         path: PathBuf,
         /// Rows that were read before.
         rows: u64,
         /// The system's or the decompressor's words.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A folder was given where a file of rows is expected.
     #[error("{}: is a folder; name the .json, .jsonl or .parquet file in it", path.display())]
@@ -61,12 +61,12 @@ pub enum DatasetError {
     #[error(transparent)]
     Row(#[from] Box<RowError>),
     /// The history folder cannot be walked.
-    #[error("{}: cannot be read as a history: {source}", path.display())]
+    #[error("{}: cannot be read as a history: {cause}", path.display())]
     History {
         /// The folder.
         path: PathBuf,
         /// The system's words.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A trajectory lies in a folder that names something else: memtrial cannot know which task it is of.
     #[error("{}: the folder is called {folder:?}, the file says {expected:?}; rename the one that is wrong", path.display())]

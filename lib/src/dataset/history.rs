@@ -12,7 +12,9 @@ use super::date;
 use super::error::DatasetError;
 use super::store::{HistoryStore, key};
 use crate::task::{InstanceId, Task};
-use crate::trajectory::{Limits, Part, StreamReport, Summary, SummaryBuilder, TrajectoryError, stream_file};
+use crate::trajectory::{
+    Limits, Part, StreamReport, Summary, SummaryBuilder, Trajectory, TrajectoryError, stream_file,
+};
 
 /// What "earlier" means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -282,13 +284,29 @@ impl Entry {
         })?;
         match other {
             None => Ok(report),
-            Some(stated) => Err(DatasetError::Trajectory(TrajectoryError::Format {
-                path: self.path.clone(),
-                reason: format!(
-                    "says that it is the run of {stated:?}; rename the file or correct its instance_id"
-                ),
-            })),
+            Some(stated) => Err(self.misnamed(&stated)),
         }
+    }
+
+    /// Reads the whole trajectory into memory; prefer [`Entry::stream`] where a file may be large.
+    ///
+    /// # Errors
+    /// As [`Entry::stream`].
+    pub fn read(&self) -> Result<Trajectory, DatasetError> {
+        let run = Trajectory::read(&self.path)?;
+        match run.instance_id().filter(|stated| *stated != self.id.as_str()) {
+            None => Ok(run),
+            Some(stated) => Err(self.misnamed(stated)),
+        }
+    }
+
+    fn misnamed(&self, stated: &str) -> DatasetError {
+        DatasetError::Trajectory(TrajectoryError::Format {
+            path: self.path.clone(),
+            reason: format!(
+                "says that it is the run of {stated:?}; rename the file or correct its instance_id"
+            ),
+        })
     }
 
     /// Summarises the trajectory at bounded memory.
@@ -312,7 +330,7 @@ impl Entry {
     /// # Errors
     /// When it cannot be read.
     pub fn sha256(&self) -> Result<String, DatasetError> {
-        let failed = |source| TrajectoryError::Read { path: self.path.clone(), source };
+        let failed = |cause| TrajectoryError::Read { path: self.path.clone(), cause };
         let mut file = std::fs::File::open(&self.path).map_err(failed)?;
         let mut hasher = Sha256::new();
         std::io::copy(&mut file, &mut hasher).map_err(failed)?;

@@ -149,6 +149,7 @@ fn plain_folders_outcomes_and_nameless_files() {
     assert_eq!(store.nameless(), ["last_run"]);
     let entry = &history.entries()[0];
     assert_eq!(entry.summary(&Limits::default()).unwrap().messages, 1);
+    assert_eq!(entry.read().unwrap().messages().len(), 1);
     assert_eq!(entry.sha256().unwrap().len(), 64);
     std::fs::write(root.join("x.resolved.json"), r#"{"a__b-1": "yes"}"#).unwrap();
     assert!(
@@ -165,6 +166,7 @@ fn a_run_under_a_false_name_is_refused() {
     let history = by_number(&HistoryStore::open(folder.path()).unwrap(), "a__b-5");
     let error = history.entries()[0].summary(&Limits::default()).unwrap_err().to_string();
     assert!(error.contains("says that it is the run of \"a__b-5\""), "{error}");
+    assert_eq!(history.entries()[0].read().unwrap_err().to_string(), error);
 }
 
 fn any_id() -> impl Strategy<Value = InstanceId> {
@@ -214,4 +216,28 @@ proptest! {
             prop_assert_eq!(other.disagreements().len(), history.disagreements().len());
         }
     }
+}
+
+#[test]
+fn real_runs_are_summarised() {
+    let Ok(data) = std::env::var("MEMTRIAL_DATA") else { return };
+    let folder = Path::new(&data).join("trajectories/swebench-verified_gemini3pro_mini-1.15");
+    let store = HistoryStore::open(&folder).unwrap();
+    let repos: std::collections::BTreeSet<&str> = store.ids().map(InstanceId::repo_key).collect();
+    let (mut runs, mut resolved, mut patches, mut issues, mut cut) = (0, 0, 0, 0, Vec::new());
+    for repo in repos {
+        let history = by_number(&store, &format!("{repo}-{}", u64::MAX));
+        for entry in history.entries() {
+            let summary = entry.summary(&Limits::default()).unwrap();
+            assert_eq!(summary.exit_status.as_deref(), Some("Submitted"), "{}", entry.id());
+            assert!(summary.usage.is_some(), "{}", entry.id());
+            cut.extend(summary.submission_cut.then(|| entry.id().clone()));
+            runs += 1;
+            resolved += usize::from(entry.resolved() == Some(true));
+            patches += usize::from(summary.submission.is_some());
+            issues += usize::from(summary.issue.is_some_and(|issue| !issue.contains("pr_description>")));
+        }
+    }
+    assert_eq!((runs, resolved, patches, issues), (416, 316, 416, 416));
+    assert_eq!(cut, [id("django__django-15629")], "a submission of 151,582 characters");
 }

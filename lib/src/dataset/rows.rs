@@ -79,10 +79,10 @@ impl Text<'_, '_> {
     }
 
     fn read_line(&self, reader: &mut dyn BufRead, line: &mut Vec<u8>) -> Result<usize, DatasetError> {
-        reader.read_until(b'\n', line).map_err(|source| DatasetError::Read {
+        reader.read_until(b'\n', line).map_err(|cause| DatasetError::Read {
             path: self.path.to_owned(),
             rows: 0,
-            source,
+            cause,
         })
     }
 
@@ -146,8 +146,8 @@ impl Text<'_, '_> {
     fn json_error(&self, error: &serde_json::Error) -> DatasetError {
         let path = self.path.to_owned();
         if error.is_io() {
-            let source = std::io::Error::other(error.to_string());
-            return DatasetError::Read { path, rows: 0, source };
+            let cause = std::io::Error::other(error.to_string());
+            return DatasetError::Read { path, rows: 0, cause };
         }
         let reason = error.to_string();
         let reason = reason.split(" at line ").next().unwrap_or_default().to_owned();

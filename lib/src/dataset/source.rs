@@ -16,7 +16,7 @@ pub(super) enum Source {
 
 /// Opens a file and looks at its first bytes.
 pub(super) fn open(path: &Path) -> Result<Source, DatasetError> {
-    let read_error = |source| DatasetError::Read { path: path.to_owned(), rows: 0, source };
+    let read_error = |cause| DatasetError::Read { path: path.to_owned(), rows: 0, cause };
     let mut file = File::open(path).map_err(read_error)?;
     if file.metadata().map_err(read_error)?.is_dir() {
         return Err(DatasetError::Folder { path: path.to_owned() });

@@ -93,7 +93,7 @@ impl HistoryStore {
     }
 
     fn walk(&mut self, root: &Path, folder: &Path, depth: usize) -> Result<(), DatasetError> {
-        let failed = |source: io::Error| DatasetError::History { path: folder.to_owned(), source };
+        let failed = |cause: io::Error| DatasetError::History { path: folder.to_owned(), cause };
         for entry in std::fs::read_dir(folder).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -137,7 +137,7 @@ impl HistoryStore {
     }
 
     fn read_outcomes(&mut self, folder: &Path) -> Result<(), DatasetError> {
-        let failed = |source: io::Error| DatasetError::History { path: folder.to_owned(), source };
+        let failed = |cause: io::Error| DatasetError::History { path: folder.to_owned(), cause };
         let mut files: Vec<PathBuf> = Vec::new();
         for entry in std::fs::read_dir(folder).map_err(failed)? {
             let path = entry.map_err(failed)?.path();

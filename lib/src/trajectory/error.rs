@@ -7,12 +7,12 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum TrajectoryError {
     /// The file cannot be opened or read.
-    #[error("{}: cannot be read: {source}", path.display())]
+    #[error("{}: cannot be read: {cause}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
         /// The system's words.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The file is no valid JSON; a truncated file ends up here.
     #[error("{}:{line}:{column}: no valid JSON: {reason}; if the run was killed while writing, run it again", path.display())]
@@ -55,11 +55,11 @@ pub enum TrajectoryError {
         limit: u64,
     },
     /// The file cannot be written; the previous one, if any, is untouched.
-    #[error("{}: cannot be written: {source}", path.display())]
+    #[error("{}: cannot be written: {cause}", path.display())]
     Write {
         /// The file.
         path: PathBuf,
         /// The system's words.
-        source: io::Error,
+        cause: io::Error,
     },
 }

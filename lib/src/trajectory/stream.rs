@@ -22,6 +22,12 @@ pub struct Limits {
     pub text_chars: usize,
 }
 
+impl Limits {
+    pub(super) fn cap(&self) -> TextCap {
+        TextCap::total(self.text_chars)
+    }
+}
+
 impl Default for Limits {
     /// 128 MiB a file, 100,000 characters a text.
     fn default() -> Self {
@@ -57,6 +63,8 @@ pub struct StreamReport {
     pub messages: usize,
     /// Bytes read, repairs and cuts.
     pub counts: Counts,
+    /// The limits that it was read under.
+    pub limits: Limits,
 }
 
 /// Streams a file.
@@ -69,7 +77,7 @@ pub fn stream_file(
     limits: &Limits,
     on: &mut dyn FnMut(Part<'_>) -> ControlFlow<()>,
 ) -> Result<StreamReport, TrajectoryError> {
-    let read_error = |source| TrajectoryError::Read { path: path.to_owned(), source };
+    let read_error = |cause| TrajectoryError::Read { path: path.to_owned(), cause };
     let file = std::fs::File::open(path).map_err(read_error)?;
     let bytes = file.metadata().map_err(read_error)?.len();
     if bytes > limits.file_bytes {
@@ -88,14 +96,16 @@ pub fn stream(
     limits: &Limits,
     on: &mut dyn FnMut(Part<'_>) -> ControlFlow<()>,
 ) -> Result<StreamReport, TrajectoryError> {
-    let mut filter = Lenient::new(reader, Some(TextCap::total(limits.text_chars)));
+    let mut filter = Lenient::new(reader, Some(limits.cap()));
     let counts = filter.counts();
     let mut parser = serde_json::Deserializer::from_reader(&mut filter);
     let mut walk = Walk { on, messages: 0, top: Map::new(), end: None };
     let parsed = (&mut walk).deserialize(&mut parser).and_then(|()| parser.end());
     let Walk { messages, top, end, .. } = walk;
     match (end, parsed) {
-        (Some(End::Stopped), _) => return Ok(StreamReport { format: None, messages, counts: counts.get() }),
+        (Some(End::Stopped), _) => {
+            return Ok(StreamReport { format: None, messages, counts: counts.get(), limits: *limits });
+        }
         (Some(End::Message(reason)), _) => {
             return Err(TrajectoryError::Message { path: name.to_owned(), number: messages + 1, reason });
         }
@@ -107,14 +117,14 @@ pub fn stream(
     }
     let format =
         Format::detect(&top).map_err(|reason| TrajectoryError::Format { path: name.to_owned(), reason })?;
-    Ok(StreamReport { format: Some(format), messages, counts: counts.get() })
+    Ok(StreamReport { format: Some(format), messages, counts: counts.get(), limits: *limits })
 }
 
 /// The named error for what the parser said.
 pub(super) fn parse_error(error: serde_json::Error, name: &Path, counts: Counts) -> TrajectoryError {
     let path = name.to_owned();
     if error.is_io() {
-        return TrajectoryError::Read { path, source: error.into() };
+        return TrajectoryError::Read { path, cause: error.into() };
     }
     if counts.bytes == 0 {
         return TrajectoryError::Format { path, reason: "the file is empty".to_owned() };

@@ -29,6 +29,8 @@ pub struct Summary {
     pub exit_status: Option<String>,
     /// The final patch, where the run submitted one. An exception's text never counts as a patch.
     pub submission: Option<String>,
+    /// Whether the limits cut the submission: such a text can be read, not applied.
+    pub submission_cut: bool,
     /// The issue text that the agent was given.
     pub issue: Option<String>,
     /// Tokens, summed over the replies whose response was kept; `None`: none was.
@@ -101,13 +103,15 @@ impl SummaryBuilder {
         let exit_status = self.info_status.or(self.exit_status);
         let submitted = exit_status.as_deref() == Some("Submitted");
         let submission = self.info_submission.or(self.exit_submission);
+        let submission = submission.filter(|text| submitted && !text.is_empty());
         Summary {
             instance_id: self.instance_id,
             format: report.format,
             messages: report.messages,
             api_calls: self.info_calls.unwrap_or(self.replies),
             instance_cost: self.info_cost.or(self.cost),
-            submission: submission.filter(|text| submitted && !text.is_empty()),
+            submission_cut: submission.as_deref().is_some_and(|text| report.limits.cap().has_cut(text)),
+            submission,
             exit_status,
             issue: self.issue,
             usage: self.usage,

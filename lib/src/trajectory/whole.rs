@@ -55,7 +55,7 @@ impl Trajectory {
     /// When the file cannot be read, is no valid JSON or no trajectory.
     pub fn read(path: &Path) -> Result<Self, TrajectoryError> {
         let bytes =
-            std::fs::read(path).map_err(|source| TrajectoryError::Read { path: path.to_owned(), source })?;
+            std::fs::read(path).map_err(|cause| TrajectoryError::Read { path: path.to_owned(), cause })?;
         Self::from_bytes(&bytes, path)
     }
 
@@ -69,7 +69,7 @@ impl Trajectory {
         let mut text = Vec::with_capacity(bytes.len());
         filter
             .read_to_end(&mut text)
-            .map_err(|source| TrajectoryError::Read { path: name.to_owned(), source })?;
+            .map_err(|cause| TrajectoryError::Read { path: name.to_owned(), cause })?;
         let value = serde_json::from_slice(&text).map_err(|error| parse_error(error, name, counts.get()))?;
         let format_error = |reason| TrajectoryError::Format { path: name.to_owned(), reason };
         let Value::Object(mut top) = value else {
@@ -173,7 +173,7 @@ impl Trajectory {
     /// Never for what was read or built here; serde's interface demands it.
     pub fn to_bytes(&self) -> Result<Vec<u8>, TrajectoryError> {
         to_bytes(self, self.spelling)
-            .map_err(|error| TrajectoryError::Write { path: self.name.clone(), source: error.into() })
+            .map_err(|error| TrajectoryError::Write { path: self.name.clone(), cause: error.into() })
     }
 
     /// Writes the file in one step: whoever reads it sees the old file or the new one, whole.
@@ -182,7 +182,7 @@ impl Trajectory {
     /// When the folder cannot be written; the old file is untouched then.
     pub fn write(&self, path: &Path) -> Result<(), TrajectoryError> {
         write_atomic(path, &self.to_bytes()?)
-            .map_err(|source| TrajectoryError::Write { path: path.to_owned(), source })
+            .map_err(|cause| TrajectoryError::Write { path: path.to_owned(), cause })
     }
 }
 

@@ -28,6 +28,16 @@ impl TextCap {
     pub fn total(chars: usize) -> Self {
         Self { head: chars - chars / 2, tail: chars / 2 }
     }
+
+    /// Whether this text is what a cut under this cap leaves.
+    pub fn has_cut(self, text: &str) -> bool {
+        let Some((start, _)) = text.char_indices().nth(self.head) else { return false };
+        let after_mark = text[start..]
+            .strip_prefix("\n[")
+            .map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+        let tail = after_mark.and_then(|rest| rest.strip_prefix(" characters cut]\n"));
+        tail.is_some_and(|tail| tail.chars().count() == self.tail)
+    }
 }
 
 /// What the filter changed.
@@ -265,11 +275,16 @@ impl<R: BufRead> Lenient<R> {
 
     /// Takes bytes of a text that hold no escape and no quote.
     fn plain(&mut self, bytes: &[u8]) {
-        if self.cap.is_none() {
+        let Some(cap) = self.cap else {
             self.out.extend_from_slice(bytes);
             return;
-        }
-        for byte in bytes {
+        };
+        // In one piece what is ASCII and surely kept.
+        let room = cap.head.saturating_sub(self.units).min(bytes.len());
+        let ascii = bytes[..room].iter().position(|byte| !byte.is_ascii()).unwrap_or(room);
+        self.out.extend_from_slice(&bytes[..ascii]);
+        self.units += ascii;
+        for byte in &bytes[ascii..] {
             if byte & 0xC0 == 0x80 && self.extend_last(*byte) {
                 continue;
             }
@@ -409,7 +424,8 @@ mod tests {
         #[test]
         fn a_capped_text_has_the_right_ends(text in "\\PC{0,60}", head in 0usize..9, tail in 0usize..9) {
             let json = serde_json::to_string(&text).unwrap();
-            let (out, counts) = pass(&json, Some(TextCap { head, tail }), 5);
+            let cap = TextCap { head, tail };
+            let (out, counts) = pass(&json, Some(cap), 5);
             let cut: String = serde_json::from_str(&out).unwrap();
             let chars: Vec<char> = text.chars().collect();
             if chars.len() > head + tail {
@@ -417,9 +433,11 @@ mod tests {
                 let expected: String = chars[..head].iter().collect::<String>()
                     + &format!("\n[{left_out} characters cut]\n")
                     + &chars[chars.len() - tail..].iter().collect::<String>();
+                prop_assert!(cap.has_cut(&cut));
                 prop_assert_eq!(cut, expected);
                 prop_assert_eq!(counts.cut_chars, left_out as u64);
             } else {
+                prop_assert!(!cap.has_cut(&cut));
                 prop_assert_eq!(cut, text);
             }
         }
