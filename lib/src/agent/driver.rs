@@ -23,6 +23,7 @@ use crate::context::{self, Policy};
 use crate::llm::{Cost, LlmError, Model, Reply, Request};
 use crate::sandbox::{Ended, Exec, Output, OutputLimit, Place, Sandbox, SandboxError};
 use crate::task::SolverView;
+use crate::trajectory::write_atomic;
 
 /// Where moments come from.
 pub trait Clock: Send + Sync {
@@ -110,7 +111,7 @@ pub struct Finished {
 pub enum AgentError {
     /// The model failed.
     #[error(transparent)]
-    Model(#[from] LlmError),
+    Model(LlmError),
     /// The sandbox failed.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
@@ -136,13 +137,27 @@ pub enum AgentError {
     Diverged {
         /// The event, from 1.
         event: u64,
-        /// What differs: `command`, `return code`, `repository`, `model reply`, `message` or `event`.
+        /// What differs: `command`, `return code`, `repository`, `model call`, `model reply`, `message` or `event`.
         what: &'static str,
         /// As recorded.
         recorded: String,
         /// As it is now.
         now: String,
     },
+}
+
+impl From<LlmError> for AgentError {
+    fn from(error: LlmError) -> Self {
+        match error {
+            LlmError::Diverged { path, number } => Self::Diverged {
+                event: number,
+                what: "model call",
+                recorded: format!("call {number} of {path}"),
+                now: "another request".into(),
+            },
+            error => Self::Model(error),
+        }
+    }
 }
 
 impl From<StepError> for AgentError {
@@ -459,12 +474,10 @@ impl<'a> Driver<'a> {
         facts.extend(own.as_object().cloned().unwrap_or_default());
         let value = trajectory_value(&self.state, &run.task.instance_id, &facts);
         let path = run.folder.join(format!("{}.traj.json", run.task.instance_id));
-        let part = path.with_extension("json.part");
-        let write = || {
-            fs_err::write(&part, serde_json::to_vec_pretty(&value)?)?;
-            fs_err::rename(&part, &path)
-        };
-        write().map_err(|source| JournalError::Io { path: path.clone(), source })?;
+        serde_json::to_vec_pretty(&value)
+            .map_err(std::io::Error::from)
+            .and_then(|bytes| write_atomic(&path, &bytes))
+            .map_err(|source| JournalError::Io { path: path.clone(), source })?;
         Ok(path)
     }
 }

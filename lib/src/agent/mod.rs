@@ -37,6 +37,9 @@ mod api {
 #[path = "../../examples/agent_scenario/fakes.rs"]
 mod fakes;
 
+#[cfg(test)]
+mod real_runs;
+
 pub use config::{Config, ConfigError, Dialect, Loaded, Mode, RunLimits, Templates};
 pub use driver::{AgentError, Clock, Finished, Run, SystemClock, drive};
 pub use journal::JournalError;
