@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::machine::{Moment, Observation};
+use super::event::{Moment, Observation};
 
 /// Why a run's own files cannot be used.
 #[derive(Debug, thiserror::Error)]

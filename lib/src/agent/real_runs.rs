@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::machine::{Effect, Event, Exception, Moment, Observation, Setup, State, Uname};
+use super::event::{Effect, Event, Exception, Moment, Observation, Uname};
+use super::machine::{Setup, State};
 use super::{Config, Dialect, Layer, SENTINEL};
 use crate::context::Full;
 use crate::llm::{Cost, Reply};
