@@ -1,5 +1,6 @@
 //! End to end: the binary as a user runs it. One module an area, one binary for all.
 
+mod agent;
 mod memory;
 mod sandbox;
 mod grade;

@@ -225,7 +225,7 @@ def comparable(messages):
 def main():
     cases = [*rules(), *shipped()]
     work = Path(tempfile.mkdtemp(prefix="memtrial-peers-"))
-    for number, case in enumerate(cases):
+    for case in cases:
         case["task"] = "the ‘task’ with {{braces}} & 😀"
         case["uname"] = UNAME
     logs = {}

@@ -236,6 +236,9 @@ impl Config {
             environment,
             model,
         };
+        if config.command_timeout == 0 {
+            return Err(wrong("environment.timeout", "at least 1", &json!(0)));
+        }
         if config.interpreter.is_empty() {
             return Err(wrong("environment.interpreter", "a list of at least one string", &json!([])));
         }

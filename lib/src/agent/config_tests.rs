@@ -102,6 +102,7 @@ fn what_is_wrong_is_named() {
         error("agent: [1]"),
         error("environment: {env: {A: 1}}"),
         error("environment: {interpreter: []}"),
+        error("environment: {timeout: 0}"),
         error("model: {observation_template: '{% if %}'}"),
         error("model: {model_class: litellm_textbased, action_regex: '(a)(b)'}"),
         error("model: {model_class: litellm_textbased, action_regex: '('}").lines().next().unwrap().to_owned(),
@@ -115,6 +116,7 @@ fn what_is_wrong_is_named() {
     agent configuration: section `agent` must be a mapping with keys such as `agent`, `environment` and `model`
     agent configuration: environment.env must be a mapping of strings (quote numbers and `off`), not {"A":1}
     agent configuration: environment.interpreter must be a list of at least one string, not []
+    agent configuration: environment.timeout must be at least 1, not 0
     agent configuration: the template model.observation_template cannot be rendered: syntax error: unexpected end of block (line 1)
     agent configuration: model.action_regex "(a)(b)": it has 2 groups; at most one may capture the command
     agent configuration: model.action_regex "(": regex parse error:

@@ -7,50 +7,26 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use super::clock::Clock;
 use super::config::Config;
-use super::exit;
+use super::error::{AgentError, class};
+use super::event::{Effect, Event, Exception, Moment, Observation, Uname};
 use super::journal::{Entry, Journal, JournalError};
-use super::machine::{Effect, Event, Exception, Moment, Observation, Setup, State, StepError, Uname};
-use super::template::{self, TemplateError};
+use super::machine::{Setup, State};
+use super::template;
 use super::trajectory::trajectory_value;
 use super::tree;
 use crate::context::{self, Policy};
 use crate::llm::{Cost, LlmError, Model, Reply, Request};
-use crate::sandbox::{Ended, Exec, Output, OutputLimit, Place, Sandbox, SandboxError};
+use crate::sandbox::{Ended, Exec, Output, OutputLimit, Place, Sandbox};
 use crate::task::SolverView;
-
-/// Where moments come from.
-pub trait Clock: Send + Sync {
-    /// Unix time in seconds; never goes back.
-    fn unix(&self) -> f64;
-}
-
-/// The machine's clock, read once and then carried on by its monotonic clock.
-#[derive(Debug, Clone, Copy)]
-pub struct SystemClock {
-    unix: f64,
-    since: Instant,
-}
-
-impl SystemClock {
-    /// A clock from now on.
-    pub fn start() -> Self {
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64());
-        Self { unix, since: Instant::now() }
-    }
-}
-
-impl Clock for SystemClock {
-    fn unix(&self) -> f64 {
-        self.unix + self.since.elapsed().as_secs_f64()
-    }
-}
+use crate::trajectory::write_atomic;
 
 /// One run of the agent on one task.
 pub struct Run<'a> {
@@ -103,90 +79,6 @@ pub struct Finished {
     pub replayed: u64,
     /// The trajectory file.
     pub trajectory: PathBuf,
-}
-
-/// Why a run has no end of its own. After a failed model, sandbox or template the trajectory is written all the same,
-/// and the same call takes the run up where it failed.
-#[derive(Debug, thiserror::Error)]
-pub enum AgentError {
-    /// The model failed.
-    #[error(transparent)]
-    Model(#[from] LlmError),
-    /// The sandbox failed.
-    #[error(transparent)]
-    Sandbox(#[from] SandboxError),
-    /// A template cannot be rendered.
-    #[error("agent configuration: {0}")]
-    Template(#[from] TemplateError),
-    /// The start-up command failed.
-    #[error("run.env_startup_command ended with code {returncode}: {output}")]
-    Startup {
-        /// Its return code.
-        returncode: i64,
-        /// What it wrote.
-        output: String,
-    },
-    /// The machine was misused.
-    #[error(transparent)]
-    Step(StepError),
-    /// The run's files cannot be used.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// A resumed run does not repeat what the interrupted one did: start a new attempt in another folder.
-    #[error("the resumed run left its record at event {event} ({what}): recorded {recorded}, now {now}")]
-    Diverged {
-        /// The event, from 1.
-        event: u64,
-        /// What differs: `command`, `return code`, `repository`, `model reply`, `message` or `event`.
-        what: &'static str,
-        /// As recorded.
-        recorded: String,
-        /// As it is now.
-        now: String,
-    },
-}
-
-impl From<StepError> for AgentError {
-    fn from(error: StepError) -> Self {
-        match error {
-            StepError::Template(error) => Self::Template(error),
-            error => Self::Step(error),
-        }
-    }
-}
-
-impl AgentError {
-    /// What the trajectory says of a run that this ended; `None`: the trajectory stays as it was.
-    fn exception(&self) -> Option<Exception> {
-        let class = match self {
-            Self::Model(error) => class(error),
-            Self::Sandbox(_) => "SandboxError",
-            Self::Template(error) => error.class,
-            Self::Startup { .. } => "RuntimeError",
-            Self::Step(_) | Self::Journal(_) | Self::Diverged { .. } => return None,
-        };
-        Some(Exception { class: class.to_owned(), text: self.to_string() })
-    }
-}
-
-/// The class name that mini-swe-agent's client library gives to the same failure.
-fn class(error: &LlmError) -> &'static str {
-    match error {
-        LlmError::ContextWindowExceeded { .. } => exit::CONTEXT_WINDOW_EXCEEDED,
-        LlmError::Unreachable { .. } => "APIConnectionError",
-        LlmError::Refused { status, .. } => match status {
-            400 | 422 => "BadRequestError",
-            401 => "AuthenticationError",
-            403 => "PermissionDeniedError",
-            404 => "NotFoundError",
-            429 => "RateLimitError",
-            500.. => "InternalServerError",
-            _ => "APIError",
-        },
-        LlmError::Exhausted { .. } => "ReplayExhausted",
-        LlmError::Setup { .. } | LlmError::Prices { .. } => "ConfigurationError",
-        LlmError::Journal { .. } | LlmError::Diverged { .. } => "JournalError",
-    }
 }
 
 /// Runs the agent to its end, or takes up the run that the folder holds.
@@ -460,12 +352,10 @@ impl<'a> Driver<'a> {
         facts.extend(own.as_object().cloned().unwrap_or_default());
         let value = trajectory_value(&self.state, &run.task.instance_id, &facts);
         let path = run.folder.join(format!("{}.traj.json", run.task.instance_id));
-        let part = path.with_extension("json.part");
-        let write = || {
-            fs_err::write(&part, serde_json::to_vec_pretty(&value)?)?;
-            fs_err::rename(&part, &path)
-        };
-        write().map_err(|source| JournalError::Io { path: path.clone(), source })?;
+        serde_json::to_vec_pretty(&value)
+            .map_err(std::io::Error::from)
+            .and_then(|bytes| write_atomic(&path, &bytes))
+            .map_err(|source| JournalError::Io { path: path.clone(), source })?;
         Ok(path)
     }
 }

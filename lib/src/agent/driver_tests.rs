@@ -3,7 +3,7 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use super::super::fakes::{FolderSandbox, ScriptedModel, calling, reply};
-use super::super::{Layer, SENTINEL};
+use super::super::{Layer, SENTINEL, exit};
 use super::*;
 use crate::context::Full;
 use crate::task::{InstanceId, Recipe};
@@ -71,7 +71,7 @@ impl World {
 
     async fn run(
         &self,
-        model: &ScriptedModel,
+        model: &dyn Model,
         sandbox: &mut FolderSandbox,
         clock: &dyn Clock,
     ) -> Result<Finished, AgentError> {
@@ -182,8 +182,9 @@ async fn a_run_interrupted_anywhere_ends_as_if_it_had_not_been() {
     let (turns, events) = (whole_run(), 12);
     let whole = undisturbed.run(&script(&turns), &mut repository().await, &Still).await.unwrap();
 
-    // Two `exec`s a command: the command and the hash of the repository.
-    let stops = (1..=turns.len()).map(|call| (call, None)).chain((1..=14).map(|exec| (0, Some(exec))));
+    // Two `exec`s a command: the command and the hash of the repository. Losing either leaves the same record.
+    let stops =
+        (1..=turns.len()).map(|call| (call, None)).chain((1..=14).step_by(2).map(|exec| (0, Some(exec))));
     for (call, exec) in stops {
         let mut world = World::new("");
         world.memory = undisturbed.memory.clone();
@@ -202,6 +203,52 @@ async fn a_run_interrupted_anywhere_ends_as_if_it_had_not_been() {
         assert_eq!(world.trajectory(), undisturbed.trajectory(), "stopped at call {call}, exec {exec:?}");
         assert!(resumed.replayed < events + 2);
     }
+}
+
+/// One script for several processes.
+struct Shared(std::sync::Arc<ScriptedModel>);
+
+#[async_trait::async_trait]
+impl Model for Shared {
+    async fn complete(&self, request: &Request) -> Result<Reply, LlmError> {
+        self.0.complete(request).await
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+}
+
+#[tokio::test]
+async fn an_interrupted_run_pays_for_no_call_twice() {
+    let turns = whole_run();
+    let undisturbed = World::new("");
+    undisturbed.run(&script(&turns), &mut repository().await, &Still).await.unwrap();
+
+    let world = World::new("");
+    let endpoint = std::sync::Arc::new(script(&turns));
+    let journaled = || {
+        crate::llm::Journaled::open(&world.folder.path().join("calls.jsonl"), Shared(endpoint.clone()))
+            .unwrap()
+    };
+    for exec in (2..14).step_by(3) {
+        let mut sandbox = repository().await;
+        sandbox.lost_at = Some(exec);
+        let error = world.run(&journaled(), &mut sandbox, &Still).await.unwrap_err();
+        assert!(matches!(error, AgentError::Sandbox(_)), "{error}");
+    }
+    world.run(&journaled(), &mut repository().await, &Still).await.unwrap();
+    assert_eq!(world.trajectory(), undisturbed.trajectory());
+    assert_eq!(endpoint.requests.lock().unwrap().len(), turns.len());
+
+    // Another memory block is another request: the call journal says so before anything is paid.
+    let mut other = World::new("");
+    other.memory = Some("- another block".into());
+    std::fs::copy(world.folder.path().join("calls.jsonl"), other.folder.path().join("calls.jsonl")).unwrap();
+    let calls =
+        crate::llm::Journaled::open(&other.folder.path().join("calls.jsonl"), Shared(endpoint)).unwrap();
+    let error = other.run(&calls, &mut repository().await, &Still).await.unwrap_err();
+    assert!(matches!(error, AgentError::Diverged { what: "model call", event: 1, .. }), "{error}");
 }
 
 #[tokio::test]

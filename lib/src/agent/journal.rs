@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::machine::{Moment, Observation};
+use super::event::{Moment, Observation};
 
 /// Why a run's own files cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -122,11 +122,15 @@ impl<T: Serialize + DeserializeOwned> Lines<T> {
         Ok(Self { path, file, recorded })
     }
 
+    /// Writes one line. After a failed write (a full disk) the file is brought back to whole lines.
     fn append(&mut self, item: &T) -> Result<(), JournalError> {
         let write = |file: &mut File| {
             let mut line = serde_json::to_vec(item)?;
             line.push(b'\n');
-            file.write_all(&line)
+            let before = file.metadata()?.len();
+            file.write_all(&line).inspect_err(|_| {
+                let _ = file.set_len(before);
+            })
         };
         write(&mut self.file).map_err(|source| JournalError::Io { path: self.path.clone(), source })
     }

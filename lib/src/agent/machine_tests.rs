@@ -1,7 +1,7 @@
 use super::super::Layer;
 use super::super::fakes::{calling, reply};
 use super::*;
-use crate::context::Full;
+use crate::context::{Full, View};
 use proptest::prelude::*;
 
 const YAML: &str = "

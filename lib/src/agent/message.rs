@@ -4,8 +4,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::event::{Exception, Moment, Observation};
 use super::exit;
-use super::machine::{Exception, Moment, Observation};
 use super::parse::{self, Action, Malformed};
 use crate::llm::{Cost, Reply};
 

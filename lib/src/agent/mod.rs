@@ -12,8 +12,11 @@
 //! - after a time-out the whole process tree is dead, and the model reads the command, not the back end's argv;
 //! - a token limit and a context limit end a run as well.
 
+mod clock;
 mod config;
 mod driver;
+mod error;
+mod event;
 mod journal;
 mod keys;
 mod machine;
@@ -37,10 +40,16 @@ mod api {
 #[path = "../../examples/agent_scenario/fakes.rs"]
 mod fakes;
 
+#[cfg(test)]
+mod real_runs;
+
+pub use clock::{Clock, SystemClock};
 pub use config::{Config, ConfigError, Dialect, Loaded, Mode, RunLimits, Templates};
-pub use driver::{AgentError, Clock, Finished, Run, SystemClock, drive};
+pub use driver::{Finished, Run, drive};
+pub use error::AgentError;
+pub use event::{Effect, Event, Exception, Moment, Observation, Uname};
 pub use journal::JournalError;
-pub use machine::{Effect, Event, Exception, Moment, Observation, SENTINEL, Setup, State, StepError, Uname};
+pub use machine::{SENTINEL, Setup, State, StepError};
 pub use parse::{Action, bash_tool};
 pub use template::TemplateError;
 pub use trajectory::trajectory_value;

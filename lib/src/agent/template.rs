@@ -25,7 +25,7 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
     environment.add_filter("tojson", tojson);
     environment.set_formatter(|out, state, value| match value.kind() {
-        ValueKind::None | ValueKind::Bool | ValueKind::Map | ValueKind::Seq => {
+        ValueKind::None | ValueKind::Bool | ValueKind::Number | ValueKind::Map | ValueKind::Seq => {
             out.write_str(&repr(value)?).map_err(Error::from)
         }
         _ => minijinja::escape_formatter(out, state, value),
@@ -80,7 +80,7 @@ fn write_repr(value: &Value, out: &mut String) {
         Value::Null => out.push_str("None"),
         Value::Bool(true) => out.push_str("True"),
         Value::Bool(false) => out.push_str("False"),
-        Value::Number(number) => out.push_str(&number.to_string()),
+        Value::Number(number) => out.push_str(&number_repr(number)),
         Value::String(text) => write_str_repr(text, out),
         Value::Array(items) => {
             out.push('[');
@@ -103,6 +103,20 @@ fn write_repr(value: &Value, out: &mut String) {
                 write_repr(item, out);
             }
             out.push('}');
+        }
+    }
+}
+
+/// Python writes floats outside 1e-4..1e16 with an exponent of two digits at least.
+fn number_repr(number: &serde_json::Number) -> String {
+    let Some(float) = number.as_f64().filter(|_| number.is_f64()) else { return number.to_string() };
+    let scientific = format!("{float:e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    match exponent.parse::<i32>().unwrap_or(0) {
+        -4..16 => format!("{float:?}"),
+        exponent => {
+            let sign = if exponent < 0 { '-' } else { '+' };
+            format!("{mantissa}e{sign}{:02}", exponent.abs())
         }
     }
 }
@@ -179,6 +193,7 @@ fn write_json(value: &Value, indent: Option<usize>, depth: usize, out: &mut Stri
             line(depth, out);
             out.push('}');
         }
+        Value::Number(number) => out.push_str(&number_repr(number)),
         plain => out.push_str(&plain.to_string()),
     }
 }
@@ -232,6 +247,12 @@ mod tests {
 
     #[test]
     fn values_print_as_in_python() {
+        let floats = json!({"x": [0.1, 0.0001, 0.00001, -2.5e-7, 1e15, 1e16, 1.5e300, 0.0, 7]});
+        assert_eq!(
+            rendered("{{x[2]}} {{x}} {{x|tojson}}", floats),
+            "1e-05 [0.1, 0.0001, 1e-05, -2.5e-07, 1000000000000000.0, 1e+16, 1.5e+300, 0.0, 7] \
+             [0.1, 0.0001, 1e-05, -2.5e-07, 1000000000000000.0, 1e+16, 1.5e+300, 0.0, 7]"
+        );
         let variables = json!({"n": null, "t": true, "f": 3.0, "l": ["a", "it's", 1], "m": {"k": false}});
         assert_eq!(
             rendered("{{n}} {{t}} {{f}} {{l}} {{m}}", variables),

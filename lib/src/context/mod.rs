@@ -54,18 +54,13 @@ pub trait Policy: Send + Sync {
     fn view(&self, log: &[Value], tools: &[Value]) -> Result<View, Overflow>;
 }
 
-/// The text that memory adds to the task message: nothing for no block or an empty one.
+/// The text that memory adds to the task message: an empty line and the block as it is; nothing for no block or a
+/// blank one. The block brings its own frame (the memory module's template).
 ///
 /// It is the only difference between two arms that differ in memory alone.
 pub fn memory_section(block: Option<&str>) -> String {
     match block {
-        Some(block) if !block.trim().is_empty() => {
-            format!(
-                "\n\n<memory>\nNotes from earlier work in this repository. They may help; check before you rely on \
-                 them.\n\n{}\n</memory>",
-                block.trim_end_matches('\n')
-            )
-        }
+        Some(block) if !block.trim().is_empty() => format!("\n\n{block}"),
         _ => String::new(),
     }
 }
@@ -106,17 +101,10 @@ mod tests {
     fn no_block_adds_nothing_and_a_block_adds_exactly_its_section() {
         assert_eq!(pin("Fix it.", None), "Fix it.");
         assert_eq!(pin("Fix it.", Some(" \n")), "Fix it.");
-        let with = pin("Fix it.", Some("- use foo()\n"));
-        assert_eq!(with.strip_prefix("Fix it."), Some(memory_section(Some("- use foo()\n")).as_str()));
-        insta::assert_snapshot!(with, @r"
-        Fix it.
-
-        <memory>
-        Notes from earlier work in this repository. They may help; check before you rely on them.
-
-        - use foo()
-        </memory>
-        ");
+        assert_eq!(
+            pin("Fix it.", Some("<earlier_work>\n- a\n</earlier_work>\n")),
+            "Fix it.\n\n<earlier_work>\n- a\n</earlier_work>\n"
+        );
     }
 
     #[test]
