@@ -57,6 +57,8 @@ def ask(program, requests):
 def mid_p(b, c):
     """McNemar's two-sided mid-p by its definition: what lies further out than observed, and half of what lies level."""
     m = b + c
+    if m == 0:
+        return 1.0  # by convention: without a discordant pair nothing speaks against the null hypothesis
     law, distance = stats.binom.pmf(np.arange(m + 1), m, 0.5), np.abs(2 * np.arange(m + 1) - m)
     return law[distance > abs(b - c)].sum() + law[distance == abs(b - c)].sum() / 2
 

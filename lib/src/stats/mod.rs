@@ -86,6 +86,12 @@ impl Interval {
         -margin < self.low && self.high < margin
     }
 
+    /// The part of it that is possible, where the quantity cannot leave `[least, most]`.
+    #[must_use]
+    pub fn clamped(self, least: f64, most: f64) -> Self {
+        Self { low: self.low.clamp(least, most), high: self.high.clamp(least, most) }
+    }
+
     /// Upper end minus lower end.
     pub fn width(self) -> f64 {
         self.high - self.low

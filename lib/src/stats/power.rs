@@ -51,8 +51,8 @@ pub fn significant_split(m: u64) -> Option<(u64, u64)> {
 /// The fewest targets that must all move one way before any exact paired test can reach 5 %.
 pub const FEWEST_MOVED: u64 = 6;
 
-/// How far from zero the mean difference can be, with 95 % confidence, where **no** target of `n` moved:
-/// `1 − 0.05^(1/n)`, the exact upper bound of the share of targets that move at all (no difference is larger than 1).
-pub fn unmoved_bound(n: usize) -> Option<f64> {
+/// The largest share of targets that can differ from `n` observed ones **that were all alike**, with 95 % confidence:
+/// `1 − 0.05^(1/n)` (exact; 3/n for large n). `None` without targets.
+pub fn unlike_bound(n: usize) -> Option<f64> {
     (n > 0).then(|| 1.0 - 0.05_f64.powf(1.0 / n as f64))
 }

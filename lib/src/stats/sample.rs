@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::number::{half_binomial_tail, t_quantile, upper};
 use super::rng::Rng;
-use super::{Interval, RESAMPLES};
+use super::{Interval, RESAMPLES, power};
 
 /// Non-zero values up to which the sign-flip test enumerates every assignment.
 const ENUMERATED: usize = 20;
@@ -15,7 +15,7 @@ const DRAWS: u64 = 100_000;
 ///
 /// The order in which targets come in leaves no trace, and a sample and its negation are stored alike, with a mark:
 /// so results are the same to the bit for permuted input and exactly mirrored for swapped arms.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sample {
     values: Vec<f64>,
     mirrored: bool,
@@ -124,6 +124,15 @@ impl Sample {
             .collect();
         means.sort_by(f64::total_cmp);
         Some(Bootstrap { means, mirrored: self.mirrored })
+    }
+
+    /// An interval of at least 95 % confidence for a sample whose values are **all alike**, where resampling would show
+    /// no spread: the share of unlike targets is bounded, and those may lie anywhere in `[least, most]`. `None` where
+    /// the values differ or there are none.
+    pub fn alike_interval(&self, least: f64, most: f64) -> Option<Interval> {
+        let (mean, unlike) = (self.mean()?, power::unlike_bound(self.len())?);
+        let interval = Interval::new(mean - unlike * (mean - least), mean + unlike * (most - mean));
+        self.is_constant().then_some(interval)
     }
 
     /// The share of sign assignments whose sum is at least as far from zero as the observed one.

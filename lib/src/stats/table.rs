@@ -73,6 +73,10 @@ impl PairedTable {
     /// Newcombe's interval of the paired difference A − B (1998, method 10: Wilson limits, continuity-corrected φ);
     /// `None` without targets.
     pub fn newcombe(&self, confidence: f64) -> Option<Interval> {
+        if self.only_a < self.only_b {
+            // So that swapped runs have the mirrored interval to the bit.
+            return self.swapped().newcombe(confidence).map(Interval::mirrored);
+        }
         let difference = self.difference()?;
         let (a, b, c, d) = (self.both as f64, self.only_a as f64, self.only_b as f64, self.neither as f64);
         let n = a + b + c + d;
