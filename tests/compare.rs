@@ -1,5 +1,7 @@
 //! `memtrial compare`: two graded runs on disk.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests may fail loudly")]
+
 use std::fs;
 use std::path::Path;
 

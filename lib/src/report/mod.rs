@@ -14,6 +14,7 @@ mod facts;
 mod html;
 mod page;
 mod paired;
+mod pieces;
 mod plot;
 mod table;
 mod text;

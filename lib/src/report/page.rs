@@ -36,7 +36,8 @@ pub(super) fn table(caption: &str, left: usize, head: &[&str], rows: &[Vec<Strin
                     th scope="col" class=[(i >= left).then_some("n")] { (cell) }
                 } } }
                 tbody { @for row in rows { tr { @for (i, cell) in row.iter().enumerate() {
-                    @if i == 0 { th scope="row" title=[title(cell)] { (clipped(cell, NAME)) } }
+                    @if left == 1 && i == 0 { th scope="row" { (cell) } }
+                    @else if i == 0 { th scope="row" title=[title(cell)] { (clipped(cell, NAME)) } }
                     @else if i < left { td title=[title(cell)] { (clipped(cell, NAME)) } }
                     @else { td class=[(i >= left).then_some("n")] { (fine(cell)) } }
                 } } } }

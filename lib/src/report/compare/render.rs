@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::read::outcome_name;
 use super::{Comparison, RunFacts, Sensitivity};
-use crate::report::html::{card, delta_forest, flips};
 use crate::report::page::{list, page, section, table};
+use crate::report::pieces::{card, delta_forest, flips};
 use crate::report::table::{Table, wrap};
 use crate::report::text::{bullets, flip_list, or_dash, paired_notes, section as text_section};
 use crate::report::wording::{claim, counted, figures, p_value, percent, points, points_interval};
