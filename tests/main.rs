@@ -1,13 +1,16 @@
 //! End to end: the binary as a user runs it. One module an area, one binary for all.
 
-mod agent;
-mod memory;
-mod sandbox;
-mod grade;
 #![expect(clippy::unwrap_used, reason = "a test ends where it panics")]
 
+mod agent;
+mod compare;
+mod grade;
 mod history;
+mod memory;
+mod sandbox;
 mod tasks;
+
+
 
 use std::path::Path;
 
