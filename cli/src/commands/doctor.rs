@@ -127,7 +127,10 @@ async fn programs() -> Vec<Finding> {
         let version = version(name, flag).await;
         let mend = version.is_none().then(|| format!("sudo apt-get install {packages}"));
         let missing = format!("not found: tasks that need {name} cannot run on the host base");
-        let notes = vec![version.clone().unwrap_or(missing)];
+        let notes = match &version {
+            Some(version) => vec![version.clone(), place(name)],
+            None => vec![missing],
+        };
         found.push(Finding { name: name.to_owned(), works: version.is_some(), notes, mend });
     }
     found
@@ -147,6 +150,17 @@ fn numbers(text: &str) -> Option<(u32, u32)> {
     let version = text.split(' ').find(|word| word.starts_with(|first: char| first.is_ascii_digit()))?;
     let mut parts = version.split('.').map(str::parse);
     Some((parts.next()?.ok()?, parts.next()?.ok()?))
+}
+
+/// Where a program lies. What lies outside `/usr` is not part of the host base: it must be mounted.
+fn place(program: &str) -> String {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file());
+    match found {
+        Some(path) if path.starts_with("/usr") || path.starts_with("/bin") => path.display().to_string(),
+        Some(path) => format!("{}, outside the host base", path.display()),
+        None => String::new(),
+    }
 }
 
 /// The first line that a program prints about itself; `None`: it cannot be started.
@@ -222,6 +236,13 @@ mod tests {
             disk: found("disk", true),
             endpoint: None,
         };
-        insta::assert_snapshot!(text(&report).join("\n"), @"");
+        insta::assert_snapshot!(text(&report).join("\n"), @r"
+        namespaces  MISSING  a; b
+                             mend: do it
+        local       works    a; b
+        git         works    a; b
+        disk        works    a; b
+        No back end that isolates works here: mend one of namespaces and docker.
+        ");
     }
 }

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use rustix::process::{Resource, getrlimit};
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 
@@ -146,7 +147,9 @@ fn failed(action: &str, reason: String) -> SandboxError {
 
 fn reason(error: &SandboxError) -> String {
     match error {
-        SandboxError::Lost { reason, .. } => reason.clone(),
+        SandboxError::Lost { reason, .. }
+        | SandboxError::Failed { reason, .. }
+        | SandboxError::Unavailable { reason, .. } => reason.clone(),
         other => other.to_string(),
     }
 }
@@ -184,6 +187,11 @@ fn create(spec: &Spec, name: &str, image: &str) -> Vec<String> {
     arguments.extend(CAPABILITIES.map(|capability| format!("--cap-add={capability}")));
     arguments.push(format!("--ulimit=fsize={0}:{0}", limits.disk));
     arguments.push("--ulimit=core=0:0".to_owned());
+    // Podman's own defaults may lie above what this process may grant, which then fails.
+    for (name, resource, most) in [("nofile", Resource::Nofile, 65_536), ("nproc", Resource::Nproc, 32_768)] {
+        let limit = getrlimit(resource).maximum.unwrap_or(most).min(most);
+        arguments.push(format!("--ulimit={name}={limit}:{limit}"));
+    }
     for mount in &spec.mounts {
         let (host, inside) = (mount.host.display(), mount.inside.display());
         arguments.push(format!("--mount=type=bind,\"source={host}\",\"target={inside}\",readonly"));
