@@ -10,8 +10,6 @@ mod memory;
 mod sandbox;
 mod tasks;
 
-
-
 use std::path::Path;
 
 /// What a run of the binary left behind: the exit code, stdout and stderr, the folder's name cut from both.

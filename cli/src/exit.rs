@@ -77,3 +77,12 @@ impl From<memtrial::study::StudyError> for Failure {
         }
     }
 }
+
+impl From<memtrial::report::StudyReportError> for Failure {
+    fn from(error: memtrial::report::StudyReportError) -> Self {
+        match error {
+            memtrial::report::StudyReportError::Study(error) => error.into(),
+            error => Self::input(error),
+        }
+    }
+}

@@ -25,6 +25,9 @@ pub struct SandboxArgs {
     /// mounted at /opt/rust by itself
     #[arg(long, value_name = "HOST:INSIDE", value_parser = mount)]
     pub mount: Vec<Mount>,
+    /// An environment variable of every installation, agent and test, as NAME=VALUE; the task's own win
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    pub env: Vec<(String, String)>,
     /// Memory of a sandbox, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 4096)]
     pub memory: u64,
@@ -72,6 +75,7 @@ impl SandboxArgs {
         let base = study::image(&self.base).map_err(|reason| Failure::usage(anyhow::anyhow!(reason)))?;
         let mut settings = Settings::new(self.repos.clone(), base);
         settings.mounts = with_toolchains(self.mount.clone());
+        settings.env = self.env.iter().cloned().collect();
         settings.limits = Limits { memory: self.memory << 20, cpus: self.cpus, ..Limits::default() };
         Ok(Environments::new(backend(&self.sandbox, &self.cache)?, settings))
     }
@@ -95,6 +99,12 @@ pub fn with_toolchains(mut mounts: Vec<Mount>) -> Vec<Mount> {
         }
     }
     mounts
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) =
+        text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("expected NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 fn mount(text: &str) -> Result<Mount, String> {

@@ -1,11 +1,245 @@
 //! `memtrial study`.
 
-use crate::exit::{Exit, Outcome};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use memtrial::report::Report;
+use memtrial::study::{Bench, Design, Event, Openings, Stop, TEMPLATE, TrialRecord};
+use serde_json::json;
+
+use super::rooms::{self, CacheArgs};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::progress::Progress;
+use crate::ui;
 
 /// Runs a study: every target under every condition.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
 
-pub async fn run(_args: Args) -> Outcome {
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Writes a commented study file
+    Init {
+        /// The file to write
+        study: PathBuf,
+    },
+    /// Runs what is left of a study; the same command resumes it
+    Run {
+        #[command(flatten)]
+        place: StudyPlace,
+        /// Another address for a solver
+        #[arg(long, value_name = "SOLVER=URL", value_parser = endpoint)]
+        endpoint: Vec<(String, String)>,
+        /// Trials at once, instead of the study file's number
+        #[arg(long)]
+        jobs: Option<usize>,
+        /// Print every event as a line of JSON on standard output
+        #[arg(long)]
+        json: bool,
+    },
+    /// Shows how much of a study is done
+    Status {
+        #[command(flatten)]
+        place: StudyPlace,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Writes report/report.{txt,json,html} and prints the text
+    Report {
+        #[command(flatten)]
+        place: StudyPlace,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct StudyPlace {
+    /// The study file
+    study: PathBuf,
+    /// The study's folder [default: the study file's]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    cache: CacheArgs,
+}
+
+impl StudyPlace {
+    fn open(&self, endpoints: &[(String, String)], with_keys: bool) -> Result<Bench, Failure> {
+        let backend = rooms::backend(&Design::read(&self.study)?.sandbox.backend, &self.cache)?;
+        let key: Box<dyn Fn(&str) -> Option<String>> = match with_keys {
+            true => Box::new(|name| std::env::var(name).ok()),
+            // a look at what is done needs no key
+            false => Box::new(|_| Some("unused".into())),
+        };
+        let openings = Openings {
+            out: self.out.clone(),
+            endpoints: endpoints.iter().cloned().collect(),
+            mounts: rooms::with_toolchains(Vec::new()),
+            key,
+        };
+        Ok(Bench::open(&self.study, backend, openings)?)
+    }
+}
+
+pub async fn run(args: Args) -> Outcome {
+    match args.verb {
+        Verb::Init { study } => init(&study),
+        Verb::Run { place, endpoint, jobs, json } => run_study(&place, &endpoint, jobs, json).await,
+        Verb::Status { place, json } => status(&place, json),
+        Verb::Report { place, json } => report(&place, json),
+    }
+}
+
+fn init(path: &Path) -> Outcome {
+    let mut file = fs_err::File::create_new(path).map_err(Failure::input)?;
+    std::io::Write::write_all(&mut file, TEMPLATE.as_bytes()).map_err(Failure::environment)?;
+    ui::note(&format!("{} written; edit it, then: memtrial study run {}", path.display(), path.display()));
     Ok(Exit::Done)
+}
+
+async fn run_study(
+    place: &StudyPlace,
+    endpoints: &[(String, String)],
+    jobs: Option<usize>,
+    json: bool,
+) -> Outcome {
+    let mut bench = place.open(endpoints, true)?;
+    if let Some(jobs) = jobs {
+        bench.set_jobs(jobs);
+    }
+    for warning in bench.warnings() {
+        ui::note(&format!("warning: {warning}"));
+    }
+    let stop = Arc::new(Stop::default());
+    let progress = Progress::new();
+    let tell = |event: &Event| {
+        if json && let Ok(line) = serde_json::to_string(event) {
+            ui::data(&line);
+        }
+        progress.show(event);
+    };
+    let interrupted = interruptions(stop.clone(), &progress);
+    let summary = tokio::select! {
+        summary = bench.run(&stop, &tell) => summary?,
+        () = interrupted => return Ok(Exit::Interrupted),
+    };
+    progress.finish();
+    let report = write_report(&bench)?;
+    ui::note(&format!(
+        "{} of {} trials finished, {} missing; report: {}",
+        summary.finished,
+        summary.trials,
+        summary.missing,
+        bench.layout().report().join("report.html").display()
+    ));
+    for conclusion in &report.conclusions {
+        ui::note(conclusion);
+    }
+    Ok(match summary {
+        summary if summary.finished < summary.trials => Exit::Interrupted,
+        summary if summary.missing > 0 => Exit::PartlyFailed,
+        _ => Exit::Done,
+    })
+}
+
+/// Ends at the second Ctrl-C; the first one drains.
+async fn interruptions(stop: Arc<Stop>, progress: &Progress) {
+    // without a signal handler Ctrl-C ends the process at once, and nothing finished is lost by that either
+    if tokio::signal::ctrl_c().await.is_err() {
+        return std::future::pending().await;
+    }
+    stop.drain();
+    progress
+        .say("finishing the trials in flight; press Ctrl-C again to stop at once (they are resumed later)");
+    let _ = tokio::signal::ctrl_c().await;
+}
+
+fn status(place: &StudyPlace, as_json: bool) -> Outcome {
+    let bench = place.open(&[], false)?;
+    let records = bench.records()?;
+    let excluded = bench.excluded()?;
+    let left_out = |id: &memtrial::task::InstanceId| excluded.iter().any(|excluded| excluded.target == *id);
+    let mut arms: BTreeMap<(String, String), Tally> = BTreeMap::new();
+    for key in bench.grid() {
+        let tally = arms.entry((key.condition.clone(), key.solver.clone())).or_default();
+        match records.get(&key) {
+            _ if left_out(&key.instance_id) => tally.excluded += 1,
+            Some(record) => tally.count(record),
+            None => tally.waiting += 1,
+        }
+    }
+    if as_json {
+        let arms: Vec<_> = arms
+            .iter()
+            .map(|((condition, solver), tally)| json!({"condition": condition, "solver": solver, "trials": tally}))
+            .collect();
+        ui::json(&json!({"study": bench.design().name, "arms": arms, "excluded": excluded}))?;
+        return Ok(Exit::Done);
+    }
+    ui::data(&format!(
+        "{:<24} {:<16} {:>8} {:>8} {:>8} {:>8}",
+        "condition", "solver", "resolved", "finished", "missing", "waiting"
+    ));
+    for ((condition, solver), tally) in &arms {
+        ui::data(&format!(
+            "{condition:<24} {solver:<16} {:>8} {:>8} {:>8} {:>8}",
+            tally.resolved, tally.finished, tally.missing, tally.waiting
+        ));
+    }
+    for excluded in &excluded {
+        ui::data(&format!("excluded: {}: {}", excluded.target, excluded.reason));
+    }
+    Ok(Exit::Done)
+}
+
+/// Trials of one arm.
+#[derive(Debug, Default, serde::Serialize)]
+struct Tally {
+    resolved: usize,
+    finished: usize,
+    missing: usize,
+    waiting: usize,
+    excluded: usize,
+}
+
+impl Tally {
+    fn count(&mut self, record: &TrialRecord) {
+        use memtrial::grade::Coding;
+        match record.verdict.coding() {
+            Coding::One => (self.resolved, self.finished) = (self.resolved + 1, self.finished + 1),
+            Coding::Zero => self.finished += 1,
+            Coding::Missing => self.missing += 1,
+            Coding::Excluded => self.excluded += 1,
+        }
+    }
+}
+
+fn report(place: &StudyPlace, as_json: bool) -> Outcome {
+    let bench = place.open(&[], false)?;
+    let report = write_report(&bench)?;
+    if as_json {
+        ui::json(&report)?;
+    } else {
+        ui::data(report.text().trim_end());
+        ui::note(&format!("report: {}", bench.layout().report().join("report.html").display()));
+    }
+    Ok(Exit::Done)
+}
+
+fn write_report(bench: &Bench) -> Result<Report, Failure> {
+    let report = Report::of(bench)?;
+    report.write(&bench.layout().report())?;
+    Ok(report)
+}
+
+fn endpoint(text: &str) -> Result<(String, String), String> {
+    let (name, url) = text.split_once('=').ok_or("expected SOLVER=URL")?;
+    Ok((name.to_owned(), url.to_owned()))
 }

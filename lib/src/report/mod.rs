@@ -16,6 +16,7 @@ mod page;
 mod paired;
 mod pieces;
 mod plot;
+mod study;
 mod table;
 mod text;
 mod wording;
@@ -32,6 +33,7 @@ pub use paired::{
     Cluster, Equivalence, Estimate, Finding, Flip, Method, Paired, PairedTarget, SingleRun, Strata, Stratum,
     VerdictPair,
 };
+pub use study::StudyReportError;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -77,6 +77,7 @@ impl Bench {
         settings.mounts = design.sandbox.mounts.clone();
         let taken = |mount: &Mount| design.sandbox.mounts.iter().any(|own| own.inside == mount.inside);
         settings.mounts.extend(openings.mounts.into_iter().filter(|mount| !taken(mount)));
+        settings.env = design.sandbox.env.clone();
         settings.limits = design.sandbox.limits.clone();
         let environments = Environments::new(backend, settings);
         let lock = lock(&design, &loaded.config, &environments, &targets, &replays)?;
@@ -96,6 +97,30 @@ impl Bench {
     /// What was noticed while reading, for people.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// Number of targets, excluded ones included.
+    pub fn targets(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// Where the pull requests' numbers and their merge dates order a target and its history differently.
+    pub fn disagreements(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (id, target) in &self.targets {
+            for found in target.history.iter().flat_map(History::disagreements) {
+                let by = if found.earlier_by_number { "number" } else { "merge date" };
+                let used = target.history.as_ref().is_some_and(|history| history.contains(&found.id));
+                let effect = if used { "used" } else { "not used" };
+                lines.push(format!("{id}: {} is earlier by {by} alone ({effect})", found.id));
+            }
+        }
+        lines
+    }
+
+    /// The digest of the lock.
+    pub fn lock_digest(&self) -> String {
+        digest_of(&self.lock)
     }
 
     /// Runs so many trials at once instead of the study file's number.

@@ -125,6 +125,8 @@ pub struct Sandbox {
     pub base: String,
     /// Read-only folders of the host: toolchains.
     pub mounts: Vec<Mount>,
+    /// Environment variables of every installation, agent and test; a task's own win.
+    pub env: BTreeMap<String, String>,
     /// Bounds.
     pub limits: Limits,
 }
@@ -135,6 +137,7 @@ impl Default for Sandbox {
             backend: "namespaces".into(),
             base: "host".into(),
             mounts: Vec::new(),
+            env: BTreeMap::new(),
             limits: Limits::default(),
         }
     }

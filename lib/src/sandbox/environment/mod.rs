@@ -6,7 +6,7 @@
 mod recipe;
 mod repository;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,6 +76,8 @@ pub struct Settings {
     pub base: Image,
     /// Read-only folders of the host: toolchains. Where one holds `bin`, it is on the path.
     pub mounts: Vec<Mount>,
+    /// Environment variables of every task's installation, agent and tests; the recipe's own win.
+    pub env: BTreeMap<String, String>,
     /// Bounds of installation and trials.
     pub limits: Limits,
     /// The network while installing.
@@ -91,6 +93,7 @@ impl Settings {
             repos,
             base,
             mounts: Vec::new(),
+            env: BTreeMap::new(),
             limits: Limits::default(),
             install_network: Network::Host,
             install_timeout: Duration::from_secs(1800),
@@ -114,9 +117,9 @@ impl Environments {
 
     /// What decides how its sandboxes behave, in words: the back end, the base, the toolchains' places, the limits.
     pub fn label(&self) -> String {
-        let Settings { base, mounts, limits, .. } = &self.settings;
+        let Settings { base, mounts, env, limits, .. } = &self.settings;
         let inside: Vec<_> = mounts.iter().map(|mount| mount.inside.display().to_string()).collect();
-        format!("{} on {base:?} with {inside:?}, {limits:?}", self.backend.name())
+        format!("{} on {base:?} with {inside:?}, {env:?}, {limits:?}", self.backend.name())
     }
 
     /// The environment of a task, built now if its layer is not there yet.
@@ -126,7 +129,7 @@ impl Environments {
     pub async fn prepare(&self, task: &SolverView) -> Result<Environment, EnvironmentError> {
         let toolchains: Vec<String> =
             self.settings.mounts.iter().map(|mount| mount.inside.to_string_lossy().into_owned()).collect();
-        let plan = recipe::plan(task, &toolchains);
+        let plan = recipe::plan(task, &toolchains, &self.settings.env);
         let key = self.key(task, &plan);
         let turn = self.building.lock().await.entry(key.clone()).or_default().clone();
         let _turn = turn.lock().await;

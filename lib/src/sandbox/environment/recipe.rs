@@ -24,7 +24,7 @@ pub(super) struct Plan {
 }
 
 /// Plans the installation. `toolchains` are the folders inside the sandbox whose `bin` precedes the system's.
-pub(super) fn plan(task: &SolverView, toolchains: &[String]) -> Plan {
+pub(super) fn plan(task: &SolverView, toolchains: &[String], more: &BTreeMap<String, String>) -> Plan {
     let recipe = &task.recipe;
     let mut steps = Vec::new();
     let python = needs_python(task);
@@ -39,7 +39,7 @@ pub(super) fn plan(task: &SolverView, toolchains: &[String]) -> Plan {
         let packages: Vec<String> = recipe.pip_packages.iter().map(|name| quote(name)).collect();
         steps.insert(steps.len() - own, format!("pip install {}", packages.join(" ")));
     }
-    Plan { script: script(&steps, &warm_up(recipe)), env: environment(recipe, python, toolchains) }
+    Plan { script: script(&steps, &warm_up(recipe)), env: environment(recipe, python, toolchains, more) }
 }
 
 /// A virtual environment is made where the recipe installs something for Python; a recipe without any installation
@@ -139,7 +139,12 @@ fn warm_up(recipe: &Recipe) -> Vec<String> {
     commands
 }
 
-fn environment(recipe: &Recipe, python: bool, toolchains: &[String]) -> BTreeMap<String, String> {
+fn environment(
+    recipe: &Recipe,
+    python: bool,
+    toolchains: &[String],
+    more: &BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
     let mut path: Vec<String> = Vec::new();
     if python {
         path.push(format!("{VENV}/bin"));
@@ -171,6 +176,7 @@ fn environment(recipe: &Recipe, python: bool, toolchains: &[String]) -> BTreeMap
     if python {
         env.insert("VIRTUAL_ENV".into(), VENV.into());
     }
+    env.extend(more.clone());
     env.extend(recipe.env.clone());
     env
 }
@@ -255,7 +261,7 @@ mod tests {
             install: vec!["pip install -e .".into()],
             ..Recipe::default()
         };
-        let script = plan(&task(recipe, "python"), &[]).script;
+        let script = plan(&task(recipe, "python"), &[], &BTreeMap::new()).script;
         let place = |text: &str| script.find(text).unwrap_or_else(|| panic!("{text} in {script}"));
         let order = ["python3.9", "requirements/test.txt", "pytest==7.4", "touch pre", "pip install -e ."];
         let places: Vec<usize> = order.iter().map(|text| place(text)).collect();
@@ -293,7 +299,7 @@ mod tests {
     #[test]
     fn a_recipe_without_installation_uses_the_base() {
         let recipe = Recipe { log_parser: Some("parse_log_pytest".into()), ..Recipe::default() };
-        let plan = plan(&task(recipe, "python"), &["/opt/rust".into()]);
+        let plan = plan(&task(recipe, "python"), &["/opt/rust".into()], &BTreeMap::new());
         assert!(!plan.script.contains("venv"));
         assert!(plan.env["PATH"].starts_with("/opt/rust/bin:"));
     }

@@ -1,0 +1,57 @@
+//! The report of a study's folder.
+
+use std::path::Path;
+
+use super::{Exclusion, Report, ReportError, StudyFacts};
+use crate::study::{Bench, StudyError, write_json, write_whole};
+
+/// Differences under three percentage points count as none.
+const EQUIVALENCE_MARGIN: f64 = 0.03;
+
+/// Why a study has no report.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyReportError {
+    /// Its records cannot be read, or the report not be written.
+    #[error(transparent)]
+    Study(#[from] StudyError),
+    /// Its records do not fit its design.
+    #[error(transparent)]
+    Report(#[from] ReportError),
+}
+
+impl Report {
+    /// The report on what a study has finished so far.
+    ///
+    /// # Errors
+    /// When a record cannot be read or does not fit the study.
+    pub fn of(bench: &Bench) -> Result<Self, StudyReportError> {
+        let design = bench.design();
+        let excluded = bench.excluded()?.into_iter();
+        let facts = StudyFacts {
+            name: design.name.clone(),
+            baseline: design.baseline.clone(),
+            conditions: design.conditions.keys().cloned().collect(),
+            solvers: design.solvers.keys().cloned().collect(),
+            replicates: design.replicates,
+            targets: bench.targets(),
+            excluded: excluded.map(|e| Exclusion { instance_id: e.target, reason: e.reason }).collect(),
+            chronology_disagreements: bench.disagreements(),
+            notes: design.note.iter().cloned().collect(),
+            seed: design.stats.seed,
+            lock_digest: bench.lock_digest(),
+            equivalence_margin: EQUIVALENCE_MARGIN,
+        };
+        let records: Vec<_> = bench.records()?.into_values().collect();
+        Ok(Self::build(facts, &records)?)
+    }
+
+    /// Writes `report.json`, `report.html` and `report.txt` into a folder, each whole.
+    ///
+    /// # Errors
+    /// When the folder cannot be written.
+    pub fn write(&self, folder: &Path) -> Result<(), StudyError> {
+        write_json(&folder.join("report.json"), self)?;
+        write_whole(&folder.join("report.html"), self.html().as_bytes())?;
+        write_whole(&folder.join("report.txt"), self.text().as_bytes())
+    }
+}
