@@ -8,19 +8,21 @@ out=${OUT:-out/trial}
 programs=${CARGO_TARGET_DIR:-target}/debug
 
 cargo build --locked -p memtrial-cli -p memtrial-testkit
-"$programs/memtrial-testkit" bundle --out "$out"
+mkdir -p "$out"
+"$programs/memtrial-testkit" bundle --out "$out/data"
+cp studies/bundled/study.toml "$out/study.toml"
 
-address=$out/reader.url
-rm -f "$address"
-"$programs/memtrial-testkit" reader --tasks "$out/reader.jsonl" --port-file "$address" > /dev/null &
+port=$out/reader.port
+rm -f "$port"
+"$programs/memtrial-testkit" reader --tasks "$out/data/reader.jsonl" --port-file "$port" > /dev/null &
 reader=$!
 trap 'kill $reader 2> /dev/null || true' EXIT
 tries=0
-while [ ! -s "$address" ]; do
+while [ ! -s "$port" ]; do
 	tries=$((tries + 1))
 	[ $tries -le 100 ] || { echo "the reader did not start" >&2; exit 4; }
 	sleep 0.1
 done
 
-"$programs/memtrial" study run "$out/study.toml" --endpoint reader="$(cat "$address")"
+"$programs/memtrial" study run "$out/study.toml" --endpoint "reader=http://127.0.0.1:$(cat "$port")/v1"
 "$programs/memtrial" study report "$out/study.toml"
