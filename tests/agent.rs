@@ -5,7 +5,18 @@ use assert_cmd::Command;
 fn agent(more: &[&str]) -> (i32, String) {
     let output = Command::cargo_bin("memtrial")
         .unwrap()
-        .args(["agent", "run", "--tasks", "t.jsonl", "--id", "acme__widget-7", "--solver", "s", "--out", "o"])
+        .args([
+            "agent",
+            "run",
+            "--tasks",
+            "t.jsonl",
+            "--id",
+            "acme__widget-7",
+            "--solver",
+            "replay:runs",
+            "--out",
+            "o",
+        ])
         .args(more)
         .output()
         .unwrap();

@@ -2,9 +2,18 @@
 
 use std::path::PathBuf;
 
-use memtrial::agent::{AgentError, Config, ConfigError, Finished, Loaded};
+use memtrial::agent::{self, AgentError, Config, ConfigError, Finished, Loaded, SystemClock, Uname};
+use memtrial::context::Full;
+use memtrial::dataset::{Chronology, History, HistoryStore, MergeDates, read_tasks};
+use memtrial::llm::{self, Endpoint, Journaled, Model, OpenAi, Replay, Secret, recorded_run};
+use memtrial::memory::host::{Host, Outcome as Memory, Setup};
+use memtrial::memory::{self, BlockTemplate, Budget, Query};
+use memtrial::sandbox::OutputLimit;
+use memtrial::task::{InstanceId, SolverView};
 use serde::Serialize;
+use serde_json::{Map, Value, json};
 
+use super::rooms::SandboxArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::ui;
 
@@ -29,20 +38,22 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE", required = true)]
     pub tasks: Vec<PathBuf>,
     /// The task: owner__name-NUMBER.
-    #[arg(long, value_name = "ID")]
-    pub id: String,
-    /// Who answers: `replay:FOLDER` (recorded runs), or `NAME@URL` (an OpenAI-compatible endpoint).
-    #[arg(long, value_name = "S")]
-    pub solver: String,
+    #[arg(long, value_name = "ID", value_parser = InstanceId::parse)]
+    pub id: InstanceId,
+    /// Who answers: `replay:FOLDER` (recorded runs), or `MODEL@URL` (an OpenAI-compatible endpoint).
+    #[arg(long, value_name = "SOLVER", value_parser = solver)]
+    pub solver: Solver,
+    /// The environment variable that holds the endpoint's key.
+    #[arg(long, value_name = "NAME")]
+    pub api_key_env: Option<String>,
+    /// A parameter of every request, as KEY=JSON (temperature=0.7).
+    #[arg(long, value_name = "KEY=JSON", value_parser = param)]
+    pub param: Vec<(String, Value)>,
     /// Where the run is written.
     #[arg(short, long, value_name = "DIR")]
     pub out: PathBuf,
-    /// The sandbox back end.
-    #[arg(long, value_name = "BACKEND", default_value = "namespaces", value_parser = ["namespaces", "docker", "local"])]
-    pub sandbox: String,
-    /// Bare clones: <owner>+<name>/repo, <owner>__<name>.git or <owner>/<name>.git.
-    #[arg(long, value_name = "DIR")]
-    pub repos: Option<PathBuf>,
+    #[command(flatten)]
+    pub place: SandboxArgs,
     /// mini-swe-agent's configuration: a YAML file, an override a.b.c=value, or `memtrial` (the built-in one). May be
     /// given several times; later ones win; giving any drops the built-in one.
     #[arg(short, long, value_name = "CONFIG")]
@@ -60,7 +71,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "DIR", required_if_eq("memory", "bm25"))]
     pub history: Option<PathBuf>,
     /// The memory system.
-    #[arg(long, value_name = "SYSTEM", default_value = "off", value_parser = ["off", "bm25"])]
+    #[arg(long, value_name = "SYSTEM", default_value = "off", value_parser = memory::SYSTEMS)]
     pub memory: String,
     /// Sent to the endpoint as `seed`.
     #[arg(long, value_name = "N")]
@@ -84,8 +95,7 @@ fn configuration(args: &RunArgs) -> Result<Config, Failure> {
         ui::note(&format!("warning: agent configuration: {warning}"));
     }
     if let Some(steps) = args.step_limit {
-        config.limits.steps = steps;
-        config.agent.insert("step_limit".into(), steps.into());
+        config.set_step_limit(steps);
     }
     config.limits.tokens = args.token_limit;
     Ok(config)
@@ -98,11 +108,135 @@ fn config_failure(error: ConfigError) -> Failure {
     }
 }
 
+/// Who answers.
+#[derive(Debug, Clone)]
+pub enum Solver {
+    /// A folder of recorded runs.
+    Replay(PathBuf),
+    /// A model at an address.
+    Endpoint { model: String, url: String },
+}
+
 /// Puts task, sandbox, model and memory together and drives the run.
 async fn assemble(args: &RunArgs, config: Config) -> Result<Result<Finished, AgentError>, Failure> {
-    let _ = config;
-    let part = format!("solver {} and sandbox {} for task {}", args.solver, args.sandbox, args.id);
-    Err(Failure::environment(anyhow::anyhow!("{part}: not wired up in this build")))
+    let task = task(args)?;
+    fs_err::create_dir_all(&args.out).map_err(Failure::environment)?;
+    let model = model(args)?;
+    let block = block(args, &task).await?;
+    let environment = args.place.environments()?.prepare(&task).await.map_err(Failure::environment)?;
+    let mut sandbox = environment.start().await.map_err(Failure::environment)?;
+    let outcome = agent::drive(agent::Run {
+        task: &task,
+        config: &config,
+        model: model.as_ref(),
+        params: &Map::new(),
+        seed: args.seed,
+        sandbox: sandbox.as_mut(),
+        place: environment.place(),
+        uname: Uname::default(),
+        output: OutputLimit::default(),
+        memory: block.as_deref(),
+        policy: &Full { context_limit: args.context_limit },
+        folder: &args.out,
+        clock: &SystemClock::start(),
+        facts: Map::new(),
+    })
+    .await;
+    // the run has ended: what a sandbox says at its end changes nothing
+    let _ = sandbox.close().await;
+    if let Ok(finished) = &outcome {
+        let prediction = json!([{
+            "instance_id": task.instance_id,
+            "model_name_or_path": model.name(),
+            "model_patch": finished.submission,
+        }]);
+        memtrial::study::write_json(&args.out.join("preds.json"), &prediction)?;
+    }
+    Ok(outcome)
+}
+
+fn task(args: &RunArgs) -> Result<SolverView, Failure> {
+    for file in &args.tasks {
+        if let Some(task) = read_tasks(file)?.get(&args.id) {
+            return Ok(task.solver.clone());
+        }
+    }
+    let files: Vec<String> = args.tasks.iter().map(|file| file.display().to_string()).collect();
+    Err(Failure::input(anyhow::anyhow!("task {} is in none of the files: {}", args.id, files.join(", "))))
+}
+
+/// The model, its answers journalled beside the trajectory.
+fn model(args: &RunArgs) -> Result<Box<dyn Model>, Failure> {
+    let journal = args.out.join("calls.jsonl");
+    match &args.solver {
+        Solver::Endpoint { model, url } => {
+            let mut endpoint = Endpoint::new(url, model);
+            endpoint.params = args.param.iter().cloned().collect();
+            if let Some(name) = &args.api_key_env {
+                let key = std::env::var(name).map_err(|_| {
+                    Failure::environment(anyhow::anyhow!("the environment variable {name} is not set"))
+                })?;
+                endpoint = endpoint.with_key(Secret::new(key));
+            }
+            let model = OpenAi::new(endpoint).map_err(Failure::input)?;
+            Ok(Box::new(Journaled::open(&journal, model).map_err(Failure::environment)?))
+        }
+        Solver::Replay(folder) => {
+            let path = recorded_run(folder, &args.id).ok_or_else(|| {
+                let place = folder.display();
+                Failure::input(anyhow::anyhow!(
+                    "there is no recorded run of {0} in {place}: expected {0}/{0}.traj.json or {0}.traj.json",
+                    args.id
+                ))
+            })?;
+            let answered = llm::spent(&journal).map_err(Failure::environment)?.calls as usize;
+            let replay = Replay::read("replay", &path).map_err(Failure::input)?.from_answer(answered);
+            Ok(Box::new(Journaled::open(&journal, replay).map_err(Failure::environment)?))
+        }
+    }
+}
+
+/// What memory has to say, where it is asked.
+async fn block(args: &RunArgs, task: &SolverView) -> Result<Option<String>, Failure> {
+    let Some(history) = args.history.as_deref().filter(|_| args.memory != "off") else { return Ok(None) };
+    let store = HistoryStore::open(history)?;
+    let history = History::for_target(&store, &args.id, Chronology::Number, &MergeDates::default())?;
+    let system = memory::open(&args.memory, &Value::Null).map_err(Failure::input)?;
+    let setup = Setup {
+        condition: args.memory.clone(),
+        seed: args.seed.unwrap_or(0),
+        budget: Budget::default(),
+        template: BlockTemplate::default(),
+    };
+    let mut host = Host::build(system, &history, setup).await.map_err(Failure::environment)?;
+    let retrieved = host.retrieve(&Query::at_start(task.into())).await.map_err(Failure::environment)?;
+    memtrial::study::write_json(&args.out.join("memory.json"), &retrieved)?;
+    host.cleanup().await.map_err(Failure::environment)?;
+    match retrieved.outcome {
+        Memory::Injected(injection) => Ok(Some(injection.block)),
+        Memory::Abstained { reason } => {
+            ui::note(&format!("memory abstained: {reason}"));
+            Ok(None)
+        }
+    }
+}
+
+fn solver(text: &str) -> Result<Solver, String> {
+    if let Some(folder) = text.strip_prefix("replay:") {
+        return Ok(Solver::Replay(folder.into()));
+    }
+    match text.split_once('@') {
+        Some((model, url)) if !model.is_empty() && url.starts_with("http") => {
+            Ok(Solver::Endpoint { model: model.into(), url: url.into() })
+        }
+        _ => Err("expected replay:FOLDER or MODEL@URL, for example my-model@http://127.0.0.1:8000/v1".into()),
+    }
+}
+
+fn param(text: &str) -> Result<(String, Value), String> {
+    let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("expected KEY=JSON")?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+    Ok((key.to_owned(), value))
 }
 
 /// What `--json` prints.
@@ -129,7 +263,7 @@ fn report(args: &RunArgs, outcome: Result<Finished, AgentError>) -> Outcome {
     };
     if args.json {
         ui::json(&Summary {
-            instance_id: &args.id,
+            instance_id: args.id.as_str(),
             exit_status: &finished.exit_status,
             submitted: !finished.submission.trim().is_empty(),
             calls: finished.calls,

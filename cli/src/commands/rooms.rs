@@ -30,7 +30,7 @@ pub struct SandboxArgs {
     pub env: Vec<(String, String)>,
     /// Memory of a sandbox, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 4096)]
-    pub memory: u64,
+    pub memory_limit: u64,
     /// CPUs of a sandbox
     #[arg(long, default_value_t = 2.0)]
     pub cpus: f64,
@@ -76,7 +76,7 @@ impl SandboxArgs {
         let mut settings = Settings::new(self.repos.clone(), base);
         settings.mounts = with_toolchains(self.mount.clone());
         settings.env = self.env.iter().cloned().collect();
-        settings.limits = Limits { memory: self.memory << 20, cpus: self.cpus, ..Limits::default() };
+        settings.limits = Limits { memory: self.memory_limit << 20, cpus: self.cpus, ..Limits::default() };
         Ok(Environments::new(backend(&self.sandbox, &self.cache)?, settings))
     }
 }

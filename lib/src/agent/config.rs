@@ -191,6 +191,12 @@ impl Config {
         Self::from_layers(&layers)
     }
 
+    /// Sets the limit of model calls (0: none), for the machine and for templates.
+    pub fn set_step_limit(&mut self, steps: u64) {
+        self.limits.steps = steps;
+        self.agent.insert("step_limit".into(), steps.into());
+    }
+
     /// Merges layers and checks the result.
     ///
     /// # Errors

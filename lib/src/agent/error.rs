@@ -101,7 +101,7 @@ pub(super) fn class(error: &LlmError) -> &'static str {
             _ => "APIError",
         },
         LlmError::Exhausted { .. } => "ReplayExhausted",
-        LlmError::Setup { .. } | LlmError::Prices { .. } => "ConfigurationError",
+        LlmError::Setup { .. } | LlmError::Prices { .. } | LlmError::Recording { .. } => "ConfigurationError",
         LlmError::Journal { .. } | LlmError::Diverged { .. } => "JournalError",
     }
 }

@@ -17,7 +17,7 @@ pub use endpoint::{Endpoint, Secret};
 pub use journal::{Journaled, spent};
 pub use price::{Price, Prices};
 pub use probe::{Probe, SeedSupport, probe, probe_seed};
-pub use replay::Replay;
+pub use replay::{Replay, recorded_run};
 
 use std::sync::Arc;
 
@@ -164,6 +164,14 @@ pub enum LlmError {
     #[error("the prompt is longer than the context window of the model: {reason}")]
     ContextWindowExceeded {
         /// The endpoint's words.
+        reason: String,
+    },
+    /// A recorded run cannot be read.
+    #[error("recorded run {path}: {reason}")]
+    Recording {
+        /// The trajectory file.
+        path: String,
+        /// What is wrong with it.
         reason: String,
     },
     /// A recorded run holds no further answer.

@@ -1,11 +1,20 @@
 //! A recorded run in place of a model: it says again what the model said then.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use serde_json::Value;
 
 use super::{Cost, LlmError, Model, Reply, Request};
+use crate::task::InstanceId;
+use crate::trajectory::{Trajectory, recorded_replies};
+
+/// Where a folder of recorded runs holds a task's: `<id>/<id>.traj.json` or `<id>.traj.json`.
+pub fn recorded_run(folder: &Path, id: &InstanceId) -> Option<PathBuf> {
+    let file = format!("{id}.traj.json");
+    [folder.join(id.as_str()).join(&file), folder.join(file)].into_iter().find(|path| path.is_file())
+}
 
 /// Answers with recorded assistant messages, in order, whatever it is asked.
 #[derive(Debug)]
@@ -25,6 +34,21 @@ impl Replay {
             turns: messages.into_iter().zip(responses).collect(),
             next: AtomicUsize::new(0),
         }
+    }
+
+    /// The run that a trajectory file records; `name` is what predictions carry.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is no trajectory.
+    pub fn read(name: &str, path: &Path) -> Result<Self, LlmError> {
+        let unusable = |reason: String| LlmError::Recording { path: path.display().to_string(), reason };
+        let run = Trajectory::read(path).map_err(|error| unusable(error.to_string()))?;
+        let replies = recorded_replies(&run).map_err(|error| unusable(error.to_string()))?;
+        let turns = replies
+            .into_iter()
+            .map(|reply| (Value::Object(reply.message), reply.response.unwrap_or(Value::Null)));
+        let (messages, responses) = turns.unzip();
+        Ok(Self::new(name, messages, responses))
     }
 
     /// The same run from its n-th answer on (0: the first), for one that is resumed in the middle.

@@ -12,7 +12,7 @@ use super::{Layout, StudyError, layout};
 use crate::agent;
 use crate::context;
 use crate::dataset::{self, History, HistoryStore, MergeDates};
-use crate::llm::{Limiter, Secret};
+use crate::llm::{Limiter, Secret, recorded_run};
 use crate::memory;
 use crate::sandbox::environment::{Environments, Settings};
 use crate::sandbox::{Backend, Mount};
@@ -190,7 +190,9 @@ fn load_agent(design: &Design) -> Result<agent::Loaded, StudyError> {
     let mut loaded = agent::Config::load(&design.agent.config).map_err(wrong)?;
     let (config, limits) = (&mut loaded.config, &design.agent);
     let set = |place: &mut u64, value: Option<u64>| *place = value.unwrap_or(*place);
-    set(&mut config.limits.steps, limits.step_limit);
+    if let Some(steps) = limits.step_limit {
+        config.set_step_limit(steps);
+    }
     set(&mut config.limits.tokens, limits.token_limit);
     set(&mut config.limits.wall_seconds, limits.time_limit);
     set(&mut config.command_timeout, limits.command_timeout);
@@ -242,12 +244,6 @@ fn replays(design: &Design) -> BTreeMap<String, PathBuf> {
         Solver::Openai(_) => None,
     };
     design.solvers.iter().filter_map(folder).collect()
-}
-
-/// A target's recorded run: `<id>/<id>.traj.json` or `<id>.traj.json` in the folder.
-pub(super) fn recorded_run(folder: &std::path::Path, id: &InstanceId) -> Option<PathBuf> {
-    let file = format!("{id}.traj.json");
-    [folder.join(id.as_str()).join(&file), folder.join(file)].into_iter().find(|path| path.is_file())
 }
 
 fn lock(

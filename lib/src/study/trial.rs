@@ -4,18 +4,17 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::bench::{Bench, Target, recorded_run};
+use super::bench::{Bench, Target};
 use super::design::Solver;
 use super::remember::{Deliveries, RememberError, block};
 use super::{MemoryNote, StudyError, TrialKey, TrialRecord, layout};
 use crate::agent::{self, AgentError, Finished, SystemClock, Uname};
 use crate::context::Full;
 use crate::grade::{self, Coding, Graded, VerdictClass};
-use crate::llm::{self, Cost, Journaled, LlmError, Model, OpenAi, Replay};
+use crate::llm::{self, Cost, Journaled, LlmError, Model, OpenAi, Replay, recorded_run};
 use crate::memory::host::{Outcome, Retrieved};
 use crate::sandbox::OutputLimit;
 use crate::sandbox::environment::EnvironmentError;
-use crate::trajectory::{Trajectory, recorded_replies};
 
 /// How a try at a trial ended.
 pub(super) enum Tried {
@@ -138,20 +137,13 @@ impl Trial<'_> {
         }
     }
 
-    fn replay(&self) -> Result<Replay, StudyError> {
+    fn replay(&self) -> Result<Replay, Fault> {
         let folder = self.bench.replays.get(&self.key.solver);
         let path =
             folder.and_then(|folder| recorded_run(folder, &self.key.instance_id)).ok_or_else(|| {
                 self.no_solver(&format!("there is no recorded run of {}", self.key.instance_id))
             })?;
-        let wrong = |error: &dyn std::fmt::Display| self.no_solver(&error.to_string());
-        let run = Trajectory::read(&path).map_err(|error| wrong(&error))?;
-        let replies = recorded_replies(&run).map_err(|error| wrong(&error))?;
-        let (messages, responses) = replies
-            .into_iter()
-            .map(|reply| (Value::Object(reply.message), reply.response.unwrap_or(Value::Null)))
-            .unzip();
-        Ok(Replay::new(self.key.solver.clone(), messages, responses))
+        Ok(Replay::read(&self.key.solver, &path)?)
     }
 
     fn no_solver(&self, reason: &str) -> StudyError {
