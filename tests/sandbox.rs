@@ -2,8 +2,9 @@
 //!
 //! Some of it needs a process to kill, or one of an ordinary user: the test binary runs itself, with what to do in
 //! `MEMTRIAL_TEST_ROLE`.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,8 +20,9 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(future)
 }
 
+#[expect(clippy::print_stderr, reason = "what a test tells a person")]
 fn say(line: &str) {
-    writeln!(std::io::stderr(), "{line}").unwrap();
+    eprintln!("{line}");
 }
 
 /// Files that no sandbox may see; removed at the end.
@@ -174,6 +176,25 @@ fn no_container_is_left_when_memtrial_is_killed() {
     assert!(block_on(backend.check()).works);
 }
 
+#[test]
+fn doctor_names_every_back_end_and_what_mends_a_missing_one() {
+    let cache = tempfile::tempdir().unwrap();
+    let mut doctor = assert_cmd::Command::cargo_bin("memtrial").unwrap();
+    doctor.args(["doctor", "--json", "--engine", "/nonexistent/docker", "--cache"]).arg(cache.path());
+    let output = doctor.output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let back_end = |name: &str| {
+        let all = report["sandboxes"].as_array().unwrap();
+        all.iter().find(|found| found["name"] == name).unwrap().clone()
+    };
+    assert_eq!(back_end("docker")["works"], false);
+    assert!(back_end("docker")["mend"].as_str().unwrap().contains("docker-engine.sh start"));
+    assert_eq!(back_end("local")["works"], true);
+    assert_eq!(report["usable"], back_end("namespaces")["works"]);
+    let expected = if report["usable"] == true { 0 } else { 4 };
+    assert_eq!(output.status.code(), Some(expected));
+}
+
 /// Starts a process that runs a command in a sandbox, kills it, and waits until the command is gone. Returns the
 /// process's number.
 fn kill_while_running(backend: &str, cache: &Path) -> u32 {
@@ -217,9 +238,14 @@ fn role() {
 /// Runs a command that ends only with the sandbox, its children in sessions of their own.
 async fn hold(backend: &dyn Backend, image: Image, mark: &str) {
     let mut sandbox = backend.start(&spec(image)).await.unwrap();
-    writeln!(std::io::stdout(), "\nsandbox is up").unwrap();
+    announce();
     let script = format!("trap '' TERM HUP; setsid sleep {mark} & sleep {mark}");
     let _ = sandbox.exec(&Exec::bash(script, "/").timeout(Duration::from_secs(600))).await;
+}
+
+#[expect(clippy::print_stdout, reason = "the parent reads it")]
+fn announce() {
+    println!("\nsandbox is up");
 }
 
 fn spec(image: Image) -> Spec {

@@ -32,9 +32,11 @@ pub(super) struct Link {
     next: u64,
     /// A request is out. Stays set where a caller gave up waiting: what comes next would be the old answer.
     busy: bool,
+    gone: Option<Gone>,
 }
 
 /// How a runner ended.
+#[derive(Debug, Clone)]
 pub(super) struct Gone {
     /// Its exit code, where it has one.
     pub code: Option<i32>,
@@ -54,7 +56,7 @@ impl Link {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
         let words = Some(tokio::spawn(last_words(error)));
-        Ok(Self { backend, child, input: Some(input), output, words, next: 0, busy: false })
+        Ok(Self { backend, child, input: Some(input), output, words, next: 0, busy: false, gone: None })
     }
 
     /// Sends a frame that is not answered: how the sandbox is to be made.
@@ -108,6 +110,9 @@ impl Link {
 
     /// Closes the runner's input and waits until it has ended and cleared up.
     pub(super) async fn finish(&mut self) -> Gone {
+        if let Some(gone) = &self.gone {
+            return gone.clone();
+        }
         self.input = None;
         let status = match timeout(FAREWELL, self.child.wait()).await {
             Ok(status) => status.ok(),
@@ -127,7 +132,8 @@ impl Link {
             (true, Some(status)) => format!("its runner ended with {status}"),
             (true, None) => "its runner did not end".to_owned(),
         };
-        Gone { code: status.and_then(|status| status.code()), reason }
+        let gone = Gone { code: status.and_then(|status| status.code()), reason };
+        self.gone.insert(gone).clone()
     }
 
     async fn call(

@@ -43,15 +43,17 @@ async fn not_memory(bench: &Bench<'_>) -> Result<(), Wrong> {
     Ok(sandbox.close().await?)
 }
 
-/// Counts without starting a process: the shell itself expands the pattern.
+/// Counts without starting a process: the shell itself expands the pattern. Between the first and the last entry that
+/// it reads some end and others start, so that it may see more than ever were at once; without a bound it would see
+/// thousands.
 async fn fork_bomb(bench: &Bench<'_>) -> Result<(), Wrong> {
     let mut sandbox = bench.start_with(|spec| spec.limits.processes = 48).await?;
-    let bomb = "b() { b | b & }; b 2>/dev/null; until ((SECONDS >= 2)); do p=(/proc/[0-9]*); \
+    let bomb = "b() { b | b & }; b 2>/dev/null & until ((SECONDS >= 2)); do p=(/proc/[0-9]*); \
                 ((${#p[@]} > most)) && most=${#p[@]}; done; echo $most";
     let output = sandbox.exec(&Exec::bash(bomb, "/").timeout(Duration::from_secs(20))).await?;
     let text = output.text();
     let most = text.lines().rev().find_map(|line| line.trim().parse::<u32>().ok());
-    must(most.is_some_and(|most| (20..=50).contains(&most)), (output.ended, most, &text))?;
+    must(most.is_some_and(|most| (20..=96).contains(&most)), (output.ended, most, &text))?;
     let left = bash(&mut sandbox, "p=(/proc/[0-9]*); echo ${#p[@]}").await?;
     must(left.text().trim().parse::<u32>().is_ok_and(|left| left <= 3), &left)?;
     Ok(sandbox.close().await?)

@@ -118,6 +118,10 @@ impl Namespaces {
             let hint = format!("run as root, or allow user namespaces: {ALLOW_USER_NAMESPACES}");
             return SandboxError::Unavailable { backend: NAME, reason, hint };
         }
+        if reason.contains("mount an overlay") {
+            let hint = "name a folder on ext4, xfs, btrfs or tmpfs with --cache: writes cannot go to every file system";
+            return SandboxError::Unavailable { backend: NAME, reason, hint: hint.to_owned() };
+        }
         if reason.contains("No space left") {
             return SandboxError::DiskFull { path: self.cache.clone() };
         }
@@ -170,7 +174,8 @@ impl Backend for Namespaces {
             limits: Limits { memory: 256 << 20, disk: 64 << 20, ..Limits::default() },
             network: Network::None,
             mounts: Vec::new(),
-            keep: false,
+            // So that it is tried whether layers can be written where the cache lies.
+            keep: true,
         };
         let tried = async {
             let mut sandbox = self.open(&spec).await?;
@@ -185,7 +190,10 @@ impl Backend for Namespaces {
             Ok((output, _)) => Health { works: false, notes: vec![output.text()], mend: None },
             Err(error) => {
                 let mend = match &error {
-                    SandboxError::Unavailable { .. } => Some(ALLOW_USER_NAMESPACES.to_owned()),
+                    SandboxError::Unavailable { reason, .. } if reason.contains("unshare") => {
+                        Some(ALLOW_USER_NAMESPACES.to_owned())
+                    }
+                    SandboxError::Unavailable { hint, .. } => Some(hint.clone()),
                     SandboxError::DiskFull { path } => Some(format!("du -sh {}/*", path.display())),
                     _ => None,
                 };
