@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use memtrial::report::Report;
-use memtrial::study::{Bench, Design, Event, Openings, Stop, TEMPLATE, TrialRecord};
+use memtrial::study::{Bench, Design, Event, KeyLookup, Openings, Stop, TEMPLATE, TrialRecord};
 use serde_json::json;
 
 use super::rooms::{self, CacheArgs};
@@ -73,7 +73,7 @@ struct StudyPlace {
 impl StudyPlace {
     fn open(&self, endpoints: &[(String, String)], with_keys: bool) -> Result<Bench, Failure> {
         let backend = rooms::backend(&Design::read(&self.study)?.sandbox.backend, &self.cache)?;
-        let key: Box<dyn Fn(&str) -> Option<String>> = match with_keys {
+        let key: KeyLookup = match with_keys {
             true => Box::new(|name| std::env::var(name).ok()),
             // a look at what is done needs no key
             false => Box::new(|_| Some("unused".into())),

@@ -41,7 +41,7 @@ mod api {
 mod fakes;
 
 #[cfg(test)]
-mod real_runs;
+mod real_runs_tests;
 
 pub use clock::{Clock, SystemClock};
 pub use config::{Config, ConfigError, Dialect, Loaded, Mode, RunLimits, Templates};

@@ -21,6 +21,9 @@ use crate::task::{InstanceId, Task};
 /// The lock's format.
 const LOCK_SCHEMA: u32 = 1;
 
+/// Looks up an environment variable that holds a key.
+pub type KeyLookup = Box<dyn Fn(&str) -> Option<String>>;
+
 /// What the caller decides besides the study file.
 pub struct Openings {
     /// Where the study's files go; `None`: beside the study file.
@@ -29,8 +32,8 @@ pub struct Openings {
     pub endpoints: BTreeMap<String, String>,
     /// Read-only folders of the host that hold toolchains, besides the study file's.
     pub mounts: Vec<Mount>,
-    /// Looks up an environment variable that holds a key.
-    pub key: Box<dyn Fn(&str) -> Option<String>>,
+    /// Where keys come from.
+    pub key: KeyLookup,
 }
 
 /// A study's inputs.

@@ -86,7 +86,7 @@ pub struct Condition {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", tag = "kind")]
 pub enum Solver {
     /// A model behind an OpenAI-compatible endpoint. Its address is not part of the lock.
-    Openai(Endpoint),
+    Openai(Box<Endpoint>),
     /// Re-executes the actions of recorded trajectories.
     #[serde(rename_all = "kebab-case")]
     Replay {

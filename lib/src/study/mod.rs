@@ -13,7 +13,7 @@ mod remember;
 mod run;
 mod trial;
 
-pub use bench::{Bench, Openings};
+pub use bench::{Bench, KeyLookup, Openings};
 pub use design::{Agent, Budget, Condition, Design, Grade, Sandbox, Solver, Stats, TEMPLATE, image};
 pub use error::StudyError;
 pub use layout::{Layout, write_json, write_whole};

@@ -13,10 +13,13 @@ use crate::memory::host::{Host, Outcome, Retrieved, Setup};
 use crate::memory::{self, BlockTemplate, Budget, MemoryError, Query};
 use crate::task::InstanceId;
 
+/// One delivery: locked while it is made, so that it is made once.
+type Slot = Arc<Mutex<Option<Arc<Retrieved>>>>;
+
 /// Deliveries that are being made or have been read.
 #[derive(Default)]
 pub(super) struct Deliveries {
-    made: Mutex<BTreeMap<(String, InstanceId), Arc<Mutex<Option<Arc<Retrieved>>>>>>,
+    made: Mutex<BTreeMap<(String, InstanceId), Slot>>,
 }
 
 /// Why there is no delivery.

@@ -40,7 +40,7 @@ pub(super) struct Trial<'a> {
 #[derive(Debug, thiserror::Error)]
 enum Fault {
     #[error("memory: {0}")]
-    Memory(#[from] RememberError),
+    Memory(Box<RememberError>),
     #[error("environment: {0}")]
     Environment(#[from] EnvironmentError),
     #[error("agent: {0}")]
@@ -58,7 +58,7 @@ impl Trial<'_> {
         std::fs::create_dir_all(&folder).map_err(StudyError::io(&folder))?;
         let retrieved = match self.deliveries.get(self.bench, &self.key.condition, self.target).await {
             Ok(retrieved) => retrieved,
-            Err(error) => return Ok(self.failed(&error.into(), None)),
+            Err(error) => return Ok(self.failed(&Fault::Memory(error.into()), None)),
         };
         layout::write_json(&folder.join("memory.json"), retrieved.as_ref())?;
         let ended = folder.join("finished.json");
@@ -126,7 +126,7 @@ impl Trial<'_> {
         let name = &self.key.solver;
         match self.bench.design.solvers.get(name) {
             Some(Solver::Openai(endpoint)) => {
-                let model = OpenAi::sharing(endpoint.clone(), &self.bench.limiter)?;
+                let model = OpenAi::sharing((**endpoint).clone(), &self.bench.limiter)?;
                 Ok(Box::new(Journaled::open(&journal, model)?))
             }
             Some(Solver::Replay { .. }) => {
