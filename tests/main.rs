@@ -8,6 +8,7 @@ mod grade;
 mod history;
 mod memory;
 mod sandbox;
+mod study;
 mod tasks;
 
 use std::path::Path;

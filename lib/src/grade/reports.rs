@@ -121,6 +121,9 @@ pub struct RunReport {
     pub failure_reasons: BTreeMap<String, String>,
     /// See `error_instances`.
     pub error_ids: BTreeSet<String>,
+    /// memtrial's own: tasks without a fair verdict in any run (gold fails, or the log or row cannot be read). Also among
+    /// `error_ids`; `memtrial compare` leaves them out.
+    pub excluded_ids: BTreeSet<String>,
     /// 2.
     pub schema_version: u32,
     /// Always 0: a sandbox ends with its process.
@@ -158,6 +161,9 @@ impl RunReport {
     }
 
     fn add(&mut self, id: String, class: VerdictClass) {
+        if class.coding() == Coding::Excluded {
+            self.excluded_ids.insert(id.clone());
+        }
         if let Some(reason) = failure_reason(class) {
             self.failure_reasons.insert(id.clone(), reason.to_owned());
             let missing = class.coding() == Coding::Missing;
@@ -249,6 +255,8 @@ mod tests {
           "failure_reasons": { "o__r-07": "tests_timed_out", "o__r-08": "no_tests_collected", "o__r-09": "container_unavailable", "o__r-10": "out_of_memory"
           },
           "error_ids": [ "o__r-04", "o__r-07", "o__r-09", "o__r-10", "o__r-11", "o__r-12"
+          ],
+          "excluded_ids": [ "o__r-11", "o__r-12"
           ],
           "schema_version": 2,
           "unstopped_instances": 0,

@@ -1,0 +1,231 @@
+//! `memtrial study` over the bundled study: the planted effects, resume after a kill, what it refuses.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output};
+use std::time::{Duration, Instant};
+
+use memtrial_testkit::{Act, FakeServer, Player, Reader, bundle};
+use serde_json::{Value, json};
+
+/// A study's folder with the bundled data and a reader for it.
+struct Study {
+    folder: tempfile::TempDir,
+    reader: FakeServer,
+}
+
+impl Study {
+    /// The bundled study on some of its targets (none named: all), its reader answering after `delay`.
+    fn new(targets: &[&str], delay: Duration) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../studies/bundled");
+        bundle::run(&bundle::Args { out: folder.path().join("data"), source: source.clone() }).unwrap();
+        let mut study = std::fs::read_to_string(source.join("study.toml")).unwrap();
+        if !targets.is_empty() {
+            study = study.replace("replicates = 1", &format!("replicates = 1\ntargets = {}", json!(targets)));
+        }
+        std::fs::write(folder.path().join("study.toml"), study).unwrap();
+        let player = Reader::from_file(&folder.path().join("data/reader.jsonl")).unwrap();
+        let reader = FakeServer::start(Slow { player, delay }).unwrap();
+        Self { folder, reader }
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.folder.path().join(below)
+    }
+
+    fn command(&self, verb: &str, more: &[&str]) -> Command {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("memtrial"));
+        command.args(["study", verb]).arg(self.path("study.toml")).args(more);
+        // environments are built once for all tests
+        command.arg("--cache").arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+        command
+    }
+
+    fn run(&self, more: &[&str]) -> Output {
+        let endpoint = format!("reader={}", self.reader.url());
+        self.command("run", &[&["--endpoint", &endpoint], more].concat()).output().unwrap()
+    }
+
+    fn start(&self, more: &[&str]) -> Child {
+        let endpoint = format!("reader={}", self.reader.url());
+        let mut command = self.command("run", &[&["--endpoint", &endpoint], more].concat());
+        command.stderr(std::process::Stdio::null()).spawn().unwrap()
+    }
+
+    fn json(&self, below: &str) -> Value {
+        serde_json::from_slice(&std::fs::read(self.path(below)).unwrap()).unwrap()
+    }
+}
+
+/// A player that takes its time, so that there is a middle to be killed in.
+struct Slow<P> {
+    player: P,
+    delay: Duration,
+}
+
+impl<P: Player> Player for Slow<P> {
+    fn play(&self, request: &Value) -> Act {
+        let act = self.player.play(request);
+        if self.delay.is_zero() { act } else { Act::Stall(self.delay, Box::new(act)) }
+    }
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Whether each target was resolved under each condition, from the report.
+fn resolved(report: &Value) -> BTreeMap<(String, String), bool> {
+    let arms = report["arms"].as_array().unwrap();
+    let mut resolved = BTreeMap::new();
+    for target in report["targets"].as_array().unwrap() {
+        for (arm, cell) in arms.iter().zip(target["arms"].as_array().unwrap()) {
+            let text = |value: &Value| value.as_str().unwrap().to_owned();
+            let key = (text(&target["instance_id"]), text(&arm["condition"]));
+            resolved.insert(key, cell["resolved"].as_u64().unwrap() == 1);
+        }
+    }
+    resolved
+}
+
+#[test]
+fn the_bundled_study_shows_exactly_the_planted_effects() {
+    let study = Study::new(&[], Duration::ZERO);
+    let output = study.run(&[]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let mut planted = BTreeMap::new();
+    for target in study.json("data/expected.json").as_array().unwrap() {
+        for condition in ["off", "bm25"] {
+            let key = (target["instance_id"].as_str().unwrap().to_owned(), condition.to_owned());
+            planted.insert(key, target[condition].as_bool().unwrap());
+        }
+    }
+    assert_eq!(resolved(&study.json("report/report.json")), planted);
+    assert_eq!(study.reader.violations(), Vec::<String>::new());
+    let page = std::fs::read_to_string(study.path("report/report.html")).unwrap();
+    assert!(page.contains("planted demonstration"), "the note is missing");
+    let predictions = study.json("preds/bm25.reader.1.json");
+    assert_eq!(predictions.as_object().unwrap().len(), 15);
+}
+
+const FEW: [&str; 3] = ["quillon__tabletalk-11", "quillon__tabletalk-21", "ostler__spanwise-9"];
+
+#[test]
+fn a_killed_study_is_taken_up_and_nothing_is_paid_twice() {
+    let undisturbed = Study::new(&FEW, Duration::ZERO);
+    let output = undisturbed.run(&[]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+
+    let study = Study::new(&FEW, Duration::from_millis(60));
+    for calls in [3, 11, 22] {
+        let mut child = study.start(&[]);
+        let began = Instant::now();
+        while study.reader.count() < calls && child.try_wait().unwrap().is_none() {
+            assert!(began.elapsed() < Duration::from_secs(120), "the study does not get on");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let output = study.run(&[]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+
+    let records = |study: &Study| {
+        let mut records = BTreeMap::new();
+        for condition in ["off", "bm25"] {
+            for target in FEW {
+                let mut record = study.json(&format!("trials/{condition}/reader/1/{target}/verdict.json"));
+                for clock in ["agent_seconds", "grade_seconds"] {
+                    record.as_object_mut().unwrap().remove(clock);
+                }
+                for cost in ["solver_cost", "memory_cost"] {
+                    record[cost].as_object_mut().unwrap().remove("seconds");
+                }
+                records.insert((condition, target), record);
+            }
+        }
+        records
+    };
+    assert_eq!(records(&study), records(&undisturbed));
+    assert_eq!(
+        resolved(&study.json("report/report.json")),
+        resolved(&undisturbed.json("report/report.json"))
+    );
+    // a call under way when the process is killed cannot be known to it: two at a time, three kills
+    let (paid, needed) = (study.reader.count(), undisturbed.reader.count());
+    assert!((needed..=needed + 6).contains(&paid), "{paid} calls where {needed} are needed");
+    assert_eq!(study.reader.violations(), Vec::<String>::new());
+}
+
+#[test]
+fn a_study_is_run_by_one_process_and_with_the_same_inputs() {
+    let study = Study::new(&FEW[..1], Duration::from_millis(300));
+    let mut first = study.start(&[]);
+    let began = Instant::now();
+    while study.reader.count() == 0 {
+        assert!(began.elapsed() < Duration::from_secs(120), "the study does not get on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let second = study.run(&[]);
+    assert_eq!(second.status.code(), Some(4), "{}", told(&second));
+    assert!(told(&second).contains("is being run by another process"), "{}", told(&second));
+    assert_eq!(first.wait().unwrap().code(), Some(0));
+
+    let status = study.command("status", &["--json"]).output().unwrap();
+    let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+    let waiting: u64 =
+        status["arms"].as_array().unwrap().iter().map(|a| a["trials"]["waiting"].as_u64().unwrap()).sum();
+    assert_eq!(waiting, 0, "{status}");
+
+    let file = study.path("study.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("tokens = 1024", "tokens = 512")).unwrap();
+    let changed = study.run(&[]);
+    assert_eq!(changed.status.code(), Some(3), "{}", told(&changed));
+    assert!(told(&changed).contains("begun with other inputs: the study file"), "{}", told(&changed));
+}
+
+#[test]
+fn a_failed_endpoint_is_missing_and_tried_again() {
+    let study = Study::new(&FEW[..1], Duration::ZERO);
+    let nobody = ["--endpoint", "reader=http://127.0.0.1:9/v1"];
+    let output = study.command("run", &nobody).output().unwrap();
+    assert_eq!(output.status.code(), Some(5), "{}", told(&output));
+    let record = study.json("trials/off/reader/1/quillon__tabletalk-11/verdict.json");
+    assert_eq!(record["verdict"], "infrastructure");
+    let output = study.run(&[]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let record = study.json("trials/bm25/reader/1/quillon__tabletalk-11/verdict.json");
+    assert_eq!(record["verdict"], "resolved", "{record}");
+}
+
+#[test]
+fn a_wrong_study_file_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("study.toml");
+    let study = |verb: &str| {
+        let output = Command::new(assert_cmd::cargo::cargo_bin!("memtrial"))
+            .args(["study", verb])
+            .arg(&file)
+            .output()
+            .unwrap();
+        (output.status.code(), told(&output))
+    };
+    assert_eq!(study("init").0, Some(0));
+    let (code, message) = study("init");
+    assert_eq!(code, Some(3), "an existing file is kept: {message}");
+    let template = std::fs::read_to_string(&file).unwrap();
+    for (from, to, word) in [
+        ("replicates = 1", "replicates = 0", "replicates: at least 1"),
+        ("baseline = \"off\"", "baseline = \"none\"", "\"none\" is no condition; there are: bm25, off"),
+        ("memory = \"bm25\"", "memory = \"bm52\"", "No such file or directory"),
+        ("[budget]", "[bugdet]", "unknown field `bugdet`"),
+        ("base = \"host\"", "base = \"hots\"", "expected host, rootfs:FOLDER or image:NAME"),
+    ] {
+        std::fs::write(&file, template.replace(from, to)).unwrap();
+        let (code, message) = study("run");
+        assert_eq!(code, Some(3), "{to}: {message}");
+        assert!(message.contains(word), "{to}: {message}");
+    }
+}
