@@ -20,6 +20,8 @@ pub(super) struct Engine {
     pub program: PathBuf,
     /// `DOCKER_HOST`, where it is not the environment's.
     pub host: Option<String>,
+    /// Where it runs, once that is there: Podman's monitor leaves a file `oom` in the folder it was started in.
+    pub folder: PathBuf,
 }
 
 impl Engine {
@@ -27,6 +29,9 @@ impl Engine {
     pub(super) fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = Command::new(&self.program);
         command.args(arguments);
+        if self.folder.is_dir() {
+            command.current_dir(&self.folder);
+        }
         if let Some(host) = &self.host {
             command.env("DOCKER_HOST", host);
         }
@@ -113,7 +118,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_engine_that_is_not_installed_is_named_with_a_hint() {
-        let engine = Engine { program: "/nonexistent/docker".into(), host: None };
+        let engine = Engine { program: "/nonexistent/docker".into(), host: None, folder: PathBuf::new() };
         let error = engine.image("x").await.unwrap_err().to_string();
         assert!(error.contains("/nonexistent/docker") && error.contains("docker-engine.sh start"), "{error}");
     }

@@ -51,7 +51,8 @@ impl Docker {
     /// Uses the program `docker` or `podman` (or a path to one), and this folder for the runner.
     pub fn new(program: impl Into<PathBuf>, cache: PathBuf) -> Self {
         let cache = std::path::absolute(&cache).unwrap_or(cache);
-        Self { engine: Engine { program: program.into(), host: None }, cache, cleared: OnceCell::new() }
+        let engine = Engine { program: program.into(), host: None, folder: cache.clone() };
+        Self { engine, cache, cleared: OnceCell::new() }
     }
 
     /// Speaks to the engine at this address (`DOCKER_HOST`) instead of the environment's.
