@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
 use std::time::{Duration, Instant};
 
-use memtrial_testkit::{Act, FakeServer, Player, Reader, bundle};
+use memtrial_testkit::{FakeServer, Reader, Slow, bundle};
 use serde_json::{Value, json};
 
 /// A study's folder with the bundled data and a reader for it.
@@ -55,19 +55,6 @@ impl Study {
 
     fn json(&self, below: &str) -> Value {
         serde_json::from_slice(&std::fs::read(self.path(below)).unwrap()).unwrap()
-    }
-}
-
-/// A player that takes its time, so that there is a middle to be killed in.
-struct Slow<P> {
-    player: P,
-    delay: Duration,
-}
-
-impl<P: Player> Player for Slow<P> {
-    fn play(&self, request: &Value) -> Act {
-        let act = self.player.play(request);
-        if self.delay.is_zero() { act } else { Act::Stall(self.delay, Box::new(act)) }
     }
 }
 
@@ -169,7 +156,7 @@ fn a_study_is_run_by_one_process_and_with_the_same_inputs() {
     }
     let second = study.run(&[]);
     assert_eq!(second.status.code(), Some(4), "{}", told(&second));
-    assert!(told(&second).contains("is being run by another process"), "{}", told(&second));
+    assert!(told(&second).contains("is in use by another run"), "{}", told(&second));
     assert_eq!(first.wait().unwrap().code(), Some(0));
 
     let status = study.command("status", &["--json"]).output().unwrap();

@@ -70,9 +70,8 @@ impl From<memtrial::trajectory::TrajectoryError> for Failure {
 
 impl From<memtrial::study::StudyError> for Failure {
     fn from(error: memtrial::study::StudyError) -> Self {
-        use memtrial::study::StudyError::{Busy, Io};
         match error {
-            Busy { .. } | Io { .. } => Self::environment(error),
+            memtrial::study::StudyError::Out(error) => error.into(),
             _ => Self::input(error),
         }
     }
@@ -84,5 +83,11 @@ impl From<memtrial::report::StudyReportError> for Failure {
             memtrial::report::StudyReportError::Study(error) => error.into(),
             error => Self::input(error),
         }
+    }
+}
+
+impl From<memtrial::grade::files::OutError> for Failure {
+    fn from(error: memtrial::grade::files::OutError) -> Self {
+        Self::environment(error)
     }
 }

@@ -16,4 +16,4 @@ mod server;
 pub use act::Act;
 pub use invariants::violations;
 pub use reader::{Reader, ReaderTask};
-pub use server::{FakeServer, Player, Recorded};
+pub use server::{FakeServer, Player, Recorded, Slow};

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use memtrial_testkit::{Act, FakeServer, Player, Reader, bundle, garbage, plant};
-use serde_json::Value;
+use memtrial_testkit::{FakeServer, Player, Reader, Slow, bundle, garbage, plant};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Fixtures for memtrial's tests and its demonstration.
@@ -101,18 +100,5 @@ impl Serve {
             _ = stdin_closed.recv(), if self.until_stdin_closes => {}
         }
         Ok(())
-    }
-}
-
-/// A player that takes its time.
-struct Slow<P> {
-    player: P,
-    delay: Duration,
-}
-
-impl<P: Player> Player for Slow<P> {
-    fn play(&self, request: &Value) -> Act {
-        let act = self.player.play(request);
-        if self.delay.is_zero() { act } else { Act::Stall(self.delay, Box::new(act)) }
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -160,4 +161,19 @@ async fn stats(State(shared): State<Arc<Shared>>) -> axum::Json<Value> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A player that takes its time.
+pub struct Slow<P> {
+    /// Who answers.
+    pub player: P,
+    /// How long an answer takes besides.
+    pub delay: Duration,
+}
+
+impl<P: Player> Player for Slow<P> {
+    fn play(&self, request: &Value) -> Act {
+        let act = self.player.play(request);
+        if self.delay.is_zero() { act } else { Act::Stall(self.delay, Box::new(act)) }
+    }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use memtrial::agent::{self, AgentError, Config, ConfigError, Finished, Loaded, SystemClock, Uname};
 use memtrial::context::Full;
 use memtrial::dataset::{Chronology, History, HistoryStore, MergeDates, read_tasks};
+use memtrial::grade::files::write_json;
 use memtrial::llm::{self, Endpoint, Journaled, Model, OpenAi, Replay, Secret, recorded_run};
 use memtrial::memory::host::{Host, Outcome as Memory, Setup};
 use memtrial::memory::{self, BlockTemplate, Budget, Query};
@@ -150,7 +151,7 @@ async fn assemble(args: &RunArgs, config: Config) -> Result<Result<Finished, Age
             "model_name_or_path": model.name(),
             "model_patch": finished.submission,
         }]);
-        memtrial::study::write_json(&args.out.join("preds.json"), &prediction)?;
+        write_json(&args.out.join("preds.json"), &prediction)?;
     }
     Ok(outcome)
 }
@@ -210,7 +211,7 @@ async fn block(args: &RunArgs, task: &SolverView) -> Result<Option<String>, Fail
     };
     let mut host = Host::build(system, &history, setup).await.map_err(Failure::environment)?;
     let retrieved = host.retrieve(&Query::at_start(task.into())).await.map_err(Failure::environment)?;
-    memtrial::study::write_json(&args.out.join("memory.json"), &retrieved)?;
+    write_json(&args.out.join("memory.json"), &retrieved)?;
     host.cleanup().await.map_err(Failure::environment)?;
     match retrieved.outcome {
         Memory::Injected(injection) => Ok(Some(injection.block)),

@@ -1,6 +1,6 @@
 //! `memtrial compare`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use memtrial::report::compare::{self, Comparison, compare, read_run};
 
@@ -38,7 +38,7 @@ pub async fn run(args: Args) -> Outcome {
     let comparison = compare(&a, &b, args.seed);
     check(&comparison)?;
     if let Some(path) = &args.html {
-        write_whole(path, &comparison.html()).map_err(Failure::environment)?;
+        memtrial::grade::files::write(path, comparison.html().as_bytes())?;
         ui::note(&format!("wrote {}", path.display()));
     }
     if args.json {
@@ -67,12 +67,4 @@ fn check(comparison: &Comparison) -> Result<(), Failure> {
         comparison.b.path,
         comparison.common,
     )))
-}
-
-/// Writes to a temporary name and renames: a reader sees the old page or the new one.
-fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".partial");
-    fs_err::write(&partial, text)?;
-    fs_err::rename(&partial, path)
 }

@@ -1,14 +1,15 @@
 //! `memtrial doctor`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use memtrial::llm::{Secret, probe};
-use memtrial::sandbox::{BACKENDS, Health, Settings, open};
+use memtrial::sandbox::{BACKENDS, Health, open};
 use serde::Serialize;
 use tokio::process::Command;
 use tokio::time::timeout;
 
+use super::rooms::CacheArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::ui;
 
@@ -31,12 +32,8 @@ pub struct Args {
     /// The environment variable that holds the endpoint's key.
     #[arg(long, value_name = "NAME", requires = "endpoint")]
     api_key_env: Option<String>,
-    /// The folder for sandboxes and their layers [default: memtrial in the user's cache folder].
-    #[arg(long, value_name = "DIR")]
-    cache: Option<PathBuf>,
-    /// The container engine: docker, podman, or a path.
-    #[arg(long, value_name = "PROGRAM", default_value = "docker")]
-    engine: PathBuf,
+    #[command(flatten)]
+    cache: CacheArgs,
 }
 
 /// One thing looked at.
@@ -60,11 +57,7 @@ struct Report {
 }
 
 pub async fn run(args: Args) -> Outcome {
-    let cache = match args.cache {
-        Some(cache) => cache,
-        None => default_cache()?,
-    };
-    let settings = Settings { cache: cache.clone(), engine: args.engine, engine_host: None };
+    let settings = args.cache.settings()?;
     let mut sandboxes = Vec::new();
     for name in BACKENDS {
         let health = open(name, &settings).map_err(Failure::environment)?.check().await;
@@ -75,21 +68,14 @@ pub async fn run(args: Args) -> Outcome {
         None => None,
     };
     let usable = sandboxes.iter().any(|found| found.works && found.name != "local");
-    let report = Report { usable, sandboxes, programs: programs().await, disk: disk(&cache), endpoint };
+    let report =
+        Report { usable, sandboxes, programs: programs().await, disk: disk(&settings.cache), endpoint };
     if args.json {
         ui::json(&report)?;
     } else {
         text(&report).iter().for_each(|line| ui::data(line));
     }
     Ok(if usable { Exit::Done } else { Exit::Environment })
-}
-
-/// `$XDG_CACHE_HOME/memtrial` or `~/.cache/memtrial`.
-pub fn default_cache() -> Result<PathBuf, Failure> {
-    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
-    let missing = || anyhow::anyhow!("neither HOME nor XDG_CACHE_HOME is set: name a folder with --cache");
-    cache.map(|cache| cache.join("memtrial")).ok_or_else(|| Failure::environment(missing()))
 }
 
 fn finding(name: &str, health: Health) -> Finding {

@@ -47,7 +47,7 @@ pub struct CacheArgs {
     /// The folder for environment layers and scratch files [default: memtrial in the user's cache folder]
     #[arg(long, env = "MEMTRIAL_CACHE", value_name = "DIR")]
     pub cache: Option<PathBuf>,
-    /// The container engine's program
+    /// The container engine: docker, podman, or a path
     #[arg(long, env = "MEMTRIAL_ENGINE", value_name = "PROGRAM", default_value = "docker")]
     pub engine: PathBuf,
 }
@@ -61,7 +61,7 @@ impl CacheArgs {
 
     /// The cache folder.
     pub fn folder(&self) -> Result<PathBuf, Failure> {
-        let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let of = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let user = || of("XDG_CACHE_HOME").or_else(|| Some(of("HOME")?.join(".cache")));
         self.cache.clone().or_else(|| Some(user()?.join("memtrial"))).ok_or_else(|| {
             Failure::environment(anyhow::anyhow!("no cache folder is known: neither HOME nor --cache is set"))

@@ -1,10 +1,12 @@
 //! The output folder: files written whole or not at all, one run at a time.
 
 use std::fs::{File, TryLockError};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+
+use crate::trajectory::write_atomic;
 
 /// Why something could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +44,8 @@ pub enum OutError {
 }
 
 impl OutError {
-    pub(super) fn new(path: &Path, source: io::Error) -> Self {
+    /// What an I/O error at `path` means for a person.
+    pub fn new(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull { path },
@@ -61,29 +64,9 @@ impl OutError {
 /// When it cannot be written; what stood there before stays.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), OutError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let written = || -> io::Result<()> {
-        fs_err::create_dir_all(folder)?;
-        let mut file = tempfile::Builder::new().prefix(".tmp-").tempfile_in(folder)?;
-        file.write_all(bytes)?;
-        // A disk that fills late says so here, before the name is taken.
-        file.as_file().sync_data()?;
-        set_mode(file.as_file())?;
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
-    };
-    written().map_err(|error| OutError::new(path, error))
-}
-
-/// Temporary files are private; results are as readable as any other file.
-#[cfg(unix)]
-fn set_mode(file: &File) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))
-}
-
-#[cfg(not(unix))]
-fn set_mode(_file: &File) -> io::Result<()> {
-    Ok(())
+    fs_err::create_dir_all(folder)
+        .and_then(|()| write_atomic(path, bytes))
+        .map_err(|error| OutError::new(path, error))
 }
 
 /// Writes a value as indented JSON with a line end.

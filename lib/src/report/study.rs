@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use super::{Exclusion, Report, ReportError, StudyFacts};
-use crate::study::{Bench, StudyError, write_json, write_whole};
+use crate::grade::files::{OutError, write, write_json};
+use crate::study::{Bench, StudyError};
 
 /// Differences under three percentage points count as none.
 const EQUIVALENCE_MARGIN: f64 = 0.03;
@@ -49,9 +50,9 @@ impl Report {
     ///
     /// # Errors
     /// When the folder cannot be written.
-    pub fn write(&self, folder: &Path) -> Result<(), StudyError> {
+    pub fn write(&self, folder: &Path) -> Result<(), OutError> {
         write_json(&folder.join("report.json"), self)?;
-        write_whole(&folder.join("report.html"), self.html().as_bytes())?;
-        write_whole(&folder.join("report.txt"), self.text().as_bytes())
+        write(&folder.join("report.html"), self.html().as_bytes())?;
+        write(&folder.join("report.txt"), self.text().as_bytes())
     }
 }

@@ -12,6 +12,7 @@ use super::{Layout, StudyError, layout};
 use crate::agent;
 use crate::context;
 use crate::dataset::{self, History, HistoryStore, MergeDates};
+use crate::grade::files::write_json;
 use crate::llm::{Limiter, Secret, recorded_run};
 use crate::memory;
 use crate::sandbox::environment::{Environments, Settings};
@@ -148,7 +149,7 @@ impl Bench {
     pub(super) fn hold_to_lock(&self) -> Result<(), StudyError> {
         let path = self.layout.lock();
         match layout::read_json::<Lock>(&path)? {
-            None => layout::write_json(&path, &self.lock),
+            None => Ok(write_json(&path, &self.lock)?),
             Some(begun) => match begun.changes(&self.lock) {
                 changes if changes.is_empty() => Ok(()),
                 changes => Err(StudyError::Locked { path, changes: changes.join(", ") }),

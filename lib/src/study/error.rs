@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::grade::files::OutError;
+
 /// Why a study cannot go on. What goes wrong in one trial is that trial's verdict instead.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
@@ -13,7 +15,7 @@ pub enum StudyError {
         /// What is wrong, and where.
         reason: String,
     },
-    /// A file or folder cannot be read or written.
+    /// A file cannot be read.
     #[error("{path}: {source}")]
     Io {
         /// Which.
@@ -40,14 +42,9 @@ pub enum StudyError {
         /// What differs.
         changes: String,
     },
-    /// Another process runs this study.
-    #[error(
-        "the study in {path} is being run by another process; wait for it, or name another folder with --out"
-    )]
-    Busy {
-        /// The study's folder.
-        path: PathBuf,
-    },
+    /// The study's folder cannot be written, or another process runs the study.
+    #[error(transparent)]
+    Out(#[from] OutError),
     /// The tasks cannot be read.
     #[error(transparent)]
     Dataset(#[from] crate::dataset::DatasetError),

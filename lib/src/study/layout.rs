@@ -1,9 +1,7 @@
 //! The study's folder: which file lies where.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{StudyError, TrialKey};
@@ -29,11 +27,6 @@ impl Layout {
     /// The digests of all inputs.
     pub fn lock(&self) -> PathBuf {
         self.root.join("study.lock.json")
-    }
-
-    /// Held by the process that runs the study.
-    pub fn guard(&self) -> PathBuf {
-        self.root.join("journal/running.lock")
     }
 
     /// What happened, one line an event.
@@ -83,34 +76,6 @@ impl Layout {
     pub fn report(&self) -> PathBuf {
         self.root.join("report")
     }
-}
-
-/// Writes a file whole: to a temporary name beside it, flushed to disk, then renamed.
-///
-/// # Errors
-/// When the folder cannot be made or written; the old file stays then.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StudyError> {
-    let io = StudyError::io(path);
-    let write = || {
-        let folder = path.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
-    };
-    write().map_err(io)
-}
-
-/// Writes a value as indented JSON, whole.
-///
-/// # Errors
-/// As [`write_whole`].
-pub fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), StudyError> {
-    let mut bytes = serde_json::to_vec_pretty(value).map_err(|error| StudyError::io(path)(error.into()))?;
-    bytes.push(b'\n');
-    write_whole(path, &bytes)
 }
 
 /// Reads JSON; `None` where there is no file.

@@ -16,7 +16,7 @@ mod trial;
 pub use bench::{Bench, KeyLookup, Openings};
 pub use design::{Agent, Budget, Condition, Design, Grade, Sandbox, Solver, Stats, TEMPLATE, image};
 pub use error::StudyError;
-pub use layout::{Layout, write_json, write_whole};
+pub use layout::Layout;
 pub use lock::{ConditionLock, Lock, TargetLock};
 pub use record::{MemoryNote, TrialKey, TrialRecord};
 pub use run::{Event, Excluded, RunSummary, Stop};

@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 use super::bench::{Bench, Target};
 use super::design::Condition;
 use super::{StudyError, layout};
+use crate::grade::files::write_json;
 use crate::memory::host::{Host, Outcome, Retrieved, Setup};
 use crate::memory::{self, BlockTemplate, Budget, MemoryError, Query};
 use crate::task::InstanceId;
@@ -52,7 +53,7 @@ impl Deliveries {
             Some(kept) => kept,
             None => {
                 let made = build(bench, condition, target).await?;
-                layout::write_json(&file, &made)?;
+                write_json(&file, &made).map_err(StudyError::from)?;
                 made
             }
         };

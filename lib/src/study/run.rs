@@ -16,6 +16,7 @@ use super::bench::Bench;
 use super::remember::Deliveries;
 use super::trial::{Trial, Tried, check_gold};
 use super::{StudyError, TrialKey, TrialRecord, layout};
+use crate::grade::files::{OutDir, OutError, write_json};
 use crate::grade::{self, Coding, VerdictClass};
 use crate::llm::{self, Cost};
 use crate::task::InstanceId;
@@ -110,7 +111,7 @@ impl Bench {
     /// When another process runs the study, an input has changed since it was begun, or its files cannot be written.
     /// What goes wrong in a trial is that trial's verdict.
     pub async fn run(&self, stop: &Stop, on: &(dyn Fn(&Event) + Sync)) -> Result<RunSummary, StudyError> {
-        let _guard = self.guard()?;
+        let _alone = OutDir::open(self.layout.root())?;
         self.hold_to_lock()?;
         let journal = Journal::open(self)?;
         let tell = |event: Event| {
@@ -212,23 +213,6 @@ impl Bench {
         llm::spent(&self.layout.attempt(key, attempt).join("calls.jsonl")).unwrap_or(Cost::ZERO)
     }
 
-    /// Holds the study's folder for this process.
-    fn guard(&self) -> Result<File, StudyError> {
-        let path = self.layout.guard();
-        let open = || {
-            std::fs::create_dir_all(path.parent().unwrap_or(self.layout.root()))?;
-            File::options().create(true).append(true).open(&path)
-        };
-        let file = open().map_err(StudyError::io(&path))?;
-        match file.try_lock() {
-            Ok(()) => Ok(file),
-            Err(std::fs::TryLockError::WouldBlock) => {
-                Err(StudyError::Busy { path: self.layout.root().to_owned() })
-            }
-            Err(std::fs::TryLockError::Error(error)) => Err(StudyError::io(&path)(error)),
-        }
-    }
-
     /// Grades the gold patches; the targets whose gold fails leave every arm.
     async fn gold(
         &self,
@@ -277,7 +261,7 @@ impl Bench {
                 Tried::Diverged(reason) => {
                     let spent = self.spent(key, attempt);
                     let abandoned = Abandoned { reason: reason.clone(), spent };
-                    layout::write_json(&self.layout.attempt(key, attempt).join(ABANDONED), &abandoned)?;
+                    write_json(&self.layout.attempt(key, attempt).join(ABANDONED), &abandoned)?;
                     tell(Event::Again { key: key.clone(), reason })?;
                 }
                 Tried::Record(record) if record.verdict.coding() == Coding::Missing && retries > 0 => {
@@ -285,7 +269,7 @@ impl Bench {
                     tell(Event::Again { key: key.clone(), reason: record.reason.unwrap_or_default() })?;
                 }
                 Tried::Record(record) => {
-                    layout::write_json(&self.layout.record(key), &record)?;
+                    write_json(&self.layout.record(key), &record)?;
                     return tell(Event::Finished { record });
                 }
             }
@@ -316,7 +300,7 @@ impl Bench {
         }
         for (path, mut predictions) in arms {
             predictions.sort_keys();
-            layout::write_json(&path, &predictions)?;
+            write_json(&path, &predictions)?;
         }
         Ok(())
     }
@@ -341,7 +325,11 @@ struct Journal {
 impl Journal {
     fn open(bench: &Bench) -> Result<Self, StudyError> {
         let path = bench.layout.journal();
-        let file = File::options().create(true).append(true).open(&path).map_err(StudyError::io(&path))?;
+        let open = || {
+            std::fs::create_dir_all(path.parent().unwrap_or(bench.layout.root()))?;
+            File::options().create(true).append(true).open(&path)
+        };
+        let file = open().map_err(|error| OutError::new(&path, error))?;
         Ok(Self { file: Mutex::new(file), path })
     }
 
@@ -349,6 +337,6 @@ impl Journal {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64());
         let line = format!("{}\n", json!({ "unix": unix, "what": event }));
         let mut file = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        file.write_all(line.as_bytes()).map_err(StudyError::io(&self.path))
+        Ok(file.write_all(line.as_bytes()).map_err(|error| OutError::new(&self.path, error))?)
     }
 }

@@ -10,6 +10,7 @@ use super::remember::{Deliveries, RememberError, block};
 use super::{MemoryNote, StudyError, TrialKey, TrialRecord, layout};
 use crate::agent::{self, AgentError, Finished, SystemClock, Uname};
 use crate::context::Full;
+use crate::grade::files::{OutError, write, write_json};
 use crate::grade::{self, Coding, Graded, VerdictClass};
 use crate::llm::{self, Cost, Journaled, LlmError, Model, OpenAi, Replay, recorded_run};
 use crate::memory::host::{Outcome, Retrieved};
@@ -55,12 +56,12 @@ impl Trial<'_> {
     /// Runs it, or takes it up where a killed process left it.
     pub(super) async fn run(self) -> Result<Tried, StudyError> {
         let folder = self.bench.layout.attempt(self.key, self.attempt);
-        std::fs::create_dir_all(&folder).map_err(StudyError::io(&folder))?;
+        std::fs::create_dir_all(&folder).map_err(|error| OutError::new(&folder, error))?;
         let retrieved = match self.deliveries.get(self.bench, &self.key.condition, self.target).await {
             Ok(retrieved) => retrieved,
             Err(error) => return Ok(self.failed(&Fault::Memory(error.into()), None)),
         };
-        layout::write_json(&folder.join("memory.json"), retrieved.as_ref())?;
+        write_json(&folder.join("memory.json"), retrieved.as_ref())?;
         let ended = folder.join("finished.json");
         let played = match layout::read_json::<Finished>(&ended)? {
             Some(finished) => Ok(finished),
@@ -74,19 +75,19 @@ impl Trial<'_> {
             }
             Err(fault) => return Ok(self.failed(&fault, Some(&retrieved))),
         };
-        layout::write_json(&ended, &finished)?;
+        write_json(&ended, &finished)?;
         let prediction = json!({
             "instance_id": self.key.instance_id,
             "model_name_or_path": self.key.solver,
             "model_patch": finished.submission,
         });
-        layout::write_json(&folder.join("prediction.json"), &prediction)?;
+        write_json(&folder.join("prediction.json"), &prediction)?;
         let graded = match self.judge(&finished).await {
             Ok(graded) => graded,
             Err(fault) => return Ok(self.failed(&fault, Some(&retrieved))),
         };
-        layout::write_whole(&folder.join("test_output.txt"), &graded.log)?;
-        layout::write_json(&folder.join("graded.json"), &graded)?;
+        write(&folder.join("test_output.txt"), &graded.log)?;
+        write_json(&folder.join("graded.json"), &graded)?;
         Ok(Tried::Record(Box::new(self.record(&finished, &graded, &retrieved))))
     }
 
@@ -238,8 +239,8 @@ pub(super) async fn check_gold(bench: &Bench, target: &Target) -> Result<Graded,
     };
     // a failed infrastructure says nothing about gold: it is tried again next time
     if graded.class.coding() != Coding::Missing {
-        layout::write_whole(&folder.join("test_output.txt"), &graded.log)?;
-        layout::write_json(&folder.join("graded.json"), &graded)?;
+        write(&folder.join("test_output.txt"), &graded.log)?;
+        write_json(&folder.join("graded.json"), &graded)?;
     }
     Ok(graded)
 }
