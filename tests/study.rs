@@ -216,3 +216,27 @@ fn a_wrong_study_file_is_named() {
         assert!(message.contains(word), "{to}: {message}");
     }
 }
+
+#[test]
+fn a_recorded_run_without_a_submission_is_the_agents_limit() {
+    let study = Study::new(&FEW[..1], Duration::ZERO);
+    let call = json!({"id": "c1", "type": "function",
+        "function": {"name": "bash", "arguments": "{\"command\": \"ls\"}"}});
+    let run = json!({"trajectory_format": "mini-swe-agent-1.1", "info": {"exit_status": "LimitsExceeded"}, "messages": [
+        {"role": "system", "content": "s"}, {"role": "user", "content": "u"},
+        {"role": "assistant", "content": "Look.", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "src"},
+        {"role": "exit", "content": "", "extra": {"exit_status": "LimitsExceeded", "submission": ""}}]});
+    std::fs::create_dir(study.path("runs")).unwrap();
+    std::fs::write(study.path(&format!("runs/{}.traj.json", FEW[0])), run.to_string()).unwrap();
+    let file = study.path("study.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let (head, tail) = text.split_once("[solvers.reader]").unwrap();
+    let (_, tail) = tail.split_once("[agent]").unwrap();
+    let replay = "[solvers.recorded]\nkind = \"replay\"\ntrajectories = \"runs\"\n\n[agent]";
+    std::fs::write(&file, format!("{head}{replay}{tail}")).unwrap();
+    let output = study.command("run", &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let record = study.json(&format!("trials/off/recorded/1/{}/verdict.json", FEW[0]));
+    assert_eq!((&record["verdict"], &record["steps"]), (&json!("agent-limit"), &json!(1)), "{record}");
+}

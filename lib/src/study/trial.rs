@@ -178,12 +178,16 @@ impl Trial<'_> {
         }
     }
 
-    /// The record of a trial that the infrastructure failed.
+    /// The record of a trial without an end of its own: the infrastructure failed, or the recorded run that it replays
+    /// ended without a submission.
     fn failed(&self, fault: &Fault, retrieved: Option<&Retrieved>) -> Tried {
         let spent = self.bench.spent(self.key, self.attempt);
         Tried::Record(Box::new(TrialRecord {
             key: self.key.clone(),
-            verdict: VerdictClass::Infrastructure,
+            verdict: match fault {
+                Fault::Agent(AgentError::Model(LlmError::Exhausted { .. })) => VerdictClass::AgentLimit,
+                _ => VerdictClass::Infrastructure,
+            },
             reason: Some(fault.to_string()),
             exit_status: String::new(),
             steps: spent.calls,
