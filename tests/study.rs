@@ -168,9 +168,16 @@ fn a_study_is_run_by_one_process_and_with_the_same_inputs() {
     let file = study.path("study.toml");
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("tokens = 1024", "tokens = 512")).unwrap();
-    let changed = study.run(&[]);
-    assert_eq!(changed.status.code(), Some(3), "{}", told(&changed));
-    assert!(told(&changed).contains("begun with other inputs: the study file"), "{}", told(&changed));
+    let report = std::fs::read(study.path("report/report.json")).unwrap();
+    for changed in [study.run(&[]), study.command("report", &[]).output().unwrap()] {
+        assert_eq!(changed.status.code(), Some(3), "{}", told(&changed));
+        assert!(told(&changed).contains("begun with other inputs: the study file"), "{}", told(&changed));
+    }
+    assert_eq!(std::fs::read(study.path("report/report.json")).unwrap(), report);
+    let elsewhere = study.path("elsewhere");
+    let none = study.command("report", &["--out", elsewhere.to_str().unwrap()]).output().unwrap();
+    assert_eq!(none.status.code(), Some(3), "{}", told(&none));
+    assert!(told(&none).contains("holds no study that has been begun") && !elsewhere.exists(), "{}", told(&none));
 }
 
 #[test]
@@ -206,9 +213,14 @@ fn a_wrong_study_file_is_named() {
     for (from, to, word) in [
         ("replicates = 1", "replicates = 0", "replicates: at least 1"),
         ("baseline = \"off\"", "baseline = \"none\"", "\"none\" is no condition; there are: bm25, off"),
-        ("memory = \"bm25\"", "memory = \"bm52\"", "No such file or directory"),
+        ("tasks = [\"tasks.jsonl\"]", "tasks = []", "name at least one task file"),
         ("[budget]", "[bugdet]", "unknown field `bugdet`"),
         ("base = \"host\"", "base = \"hots\"", "expected host, rootfs:FOLDER or image:NAME"),
+        ("replicates = 1", "replicates = 4294967295", "is more than 1000"),
+        ("name = \"my-study\"", "name = \"\"", "give the study a name"),
+        ("http://127.0.0.1:8000/v1", "not a url", "solvers.main:"),
+        ("[sandbox]", "[sandbox]\nenv = { \"A=B\" = \"x\" }", "is no name of a variable"),
+        ("timeout = 1800", "timeout = 0", "grade.timeout: at least 1"),
     ] {
         std::fs::write(&file, template.replace(from, to)).unwrap();
         let (code, message) = study("run");

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use tokio::signal::unix::{SignalKind, signal};
+
 /// How memtrial ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -55,6 +57,26 @@ impl fmt::Display for Failure {
 
 /// What a command returns.
 pub type Outcome = Result<Exit, Failure>;
+
+/// Waits for the next SIGINT (Ctrl-C) or SIGTERM. Without signal handlers it waits for ever: then a signal ends the
+/// process at once, and nothing finished is lost by that either.
+pub async fn interrupted() {
+    let terminated = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut signals) => signals.recv().await,
+            Err(_) => std::future::pending().await,
+        };
+    };
+    let pressed = async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        () = terminated => {}
+        () = pressed => {}
+    }
+}
 
 impl From<memtrial::dataset::DatasetError> for Failure {
     fn from(error: memtrial::dataset::DatasetError) -> Self {

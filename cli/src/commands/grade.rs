@@ -17,7 +17,7 @@ use memtrial::task::{InstanceId, Task};
 use tokio::sync::watch;
 
 use super::rooms::SandboxArgs;
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome, interrupted};
 use crate::ui;
 
 /// Applies predictions, runs the tests and reaches verdicts.
@@ -112,18 +112,13 @@ pub async fn run(args: Args) -> Outcome {
     Ok(exit(&finished))
 }
 
-/// The first Ctrl-C lets what is in flight finish; the second ends at once. Verdicts reached stay in either
+/// The first interruption lets what is in flight finish; the second ends at once. Verdicts reached stay in either
 /// case.
 async fn interrupts(stop: &watch::Sender<bool>) {
-    let pressed = async || {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    };
-    pressed().await;
+    interrupted().await;
     stop.send_replace(true);
-    ui::note("finishing what is in flight; press Ctrl-C again to stop at once");
-    pressed().await;
+    ui::note("finishing what is in flight; interrupt again to stop at once");
+    interrupted().await;
 }
 
 fn tasks(args: &Args) -> Result<Vec<Task>, Failure> {

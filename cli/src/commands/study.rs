@@ -9,7 +9,7 @@ use memtrial::study::{Bench, Design, Event, KeyLookup, Openings, Stop, TEMPLATE,
 use serde_json::json;
 
 use super::rooms::{self, CacheArgs};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome, interrupted};
 use crate::progress::Progress;
 use crate::ui;
 
@@ -142,27 +142,32 @@ async fn run_study(
     for conclusion in &report.conclusions {
         ui::note(conclusion);
     }
+    if summary.blocked > 0 {
+        ui::note(&format!(
+            "{} trials were not begun: their targets' gold patches could not be graded (see above; `memtrial doctor` \
+             shows what is missing)",
+            summary.blocked
+        ));
+    }
     Ok(match summary {
-        summary if summary.finished < summary.trials => Exit::Interrupted,
+        summary if summary.finished == 0 && summary.blocked > 0 => Exit::Environment,
+        summary if summary.finished + summary.blocked < summary.trials => Exit::Interrupted,
         summary if summary.missing > 0 => Exit::PartlyFailed,
         _ => Exit::Done,
     })
 }
 
-/// Ends at the second Ctrl-C; the first one drains.
+/// Ends at the second interruption; the first one drains.
 async fn interruptions(stop: Arc<Stop>, progress: &Progress) {
-    // without a signal handler Ctrl-C ends the process at once, and nothing finished is lost by that either
-    if tokio::signal::ctrl_c().await.is_err() {
-        return std::future::pending().await;
-    }
+    interrupted().await;
     stop.drain();
-    progress
-        .say("finishing the trials in flight; press Ctrl-C again to stop at once (they are resumed later)");
-    let _ = tokio::signal::ctrl_c().await;
+    progress.say("finishing the trials in flight; interrupt again to stop at once (they are resumed later)");
+    interrupted().await;
 }
 
 fn status(place: &StudyPlace, as_json: bool) -> Outcome {
     let bench = place.open(&[], false)?;
+    bench.expect_begun()?;
     let records = bench.records()?;
     let excluded = bench.excluded()?;
     let left_out = |id: &memtrial::task::InstanceId| excluded.iter().any(|excluded| excluded.target == *id);

@@ -34,7 +34,8 @@ impl Price {
             / 1e6
     }
 
-    fn is_sane(&self) -> bool {
+    /// Whether every price is a number that is not negative.
+    pub fn is_sane(&self) -> bool {
         [Some(self.input), self.cached_input, Some(self.output)]
             .into_iter()
             .flatten()

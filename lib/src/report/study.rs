@@ -26,6 +26,7 @@ impl Report {
     /// # Errors
     /// When a record cannot be read or does not fit the study.
     pub fn of(bench: &Bench) -> Result<Self, StudyReportError> {
+        bench.expect_begun()?;
         let design = bench.design();
         let excluded = bench.excluded()?.into_iter();
         let facts = StudyFacts {

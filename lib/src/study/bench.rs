@@ -69,6 +69,10 @@ impl Bench {
     ) -> Result<Self, StudyError> {
         let mut design = Design::read(path)?;
         let folder = path.parent().unwrap_or(std::path::Path::new(""));
+        if let Some(mount) = design.sandbox.mounts.iter().find(|mount| !mount.host.is_dir()) {
+            let reason = format!("sandbox.mounts: there is no folder {}", mount.host.display());
+            return Err(StudyError::Design { path: path.to_owned(), reason });
+        }
         let layout = Layout::new(openings.out.unwrap_or_else(|| folder.to_owned()));
         open_solvers(&mut design, &openings.endpoints, openings.key.as_ref())?;
         let loaded = load_agent(&design)?;
@@ -142,6 +146,18 @@ impl Bench {
         &self.design
     }
 
+    /// Checks that the study has been begun, and with these inputs: what its folder holds belongs to them.
+    ///
+    /// # Errors
+    /// When there is no lock, or an input has changed since; the text names it.
+    pub fn expect_begun(&self) -> Result<(), StudyError> {
+        let path = self.layout.lock();
+        match layout::read_json::<Lock>(&path)? {
+            None => Err(StudyError::NotBegun { path: self.layout.root().to_owned() }),
+            Some(begun) => self.compare(path, &begun),
+        }
+    }
+
     /// Writes the lock before the first trial, or compares with the one that is there.
     ///
     /// # Errors
@@ -150,10 +166,14 @@ impl Bench {
         let path = self.layout.lock();
         match layout::read_json::<Lock>(&path)? {
             None => Ok(write_json(&path, &self.lock)?),
-            Some(begun) => match begun.changes(&self.lock) {
-                changes if changes.is_empty() => Ok(()),
-                changes => Err(StudyError::Locked { path, changes: changes.join(", ") }),
-            },
+            Some(begun) => self.compare(path, &begun),
+        }
+    }
+
+    fn compare(&self, path: PathBuf, begun: &Lock) -> Result<(), StudyError> {
+        match begun.changes(&self.lock) {
+            changes if changes.is_empty() => Ok(()),
+            changes => Err(StudyError::Locked { path, changes: changes.join(", ") }),
         }
     }
 }

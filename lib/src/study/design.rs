@@ -212,13 +212,23 @@ impl Design {
     /// When it cannot be read, or states something that cannot be run; the text says where and what to do.
     pub fn read(path: &Path) -> Result<Self, StudyError> {
         let bad = |reason: String| StudyError::Design { path: path.to_owned(), reason };
-        let text = fs_err::read_to_string(path).map_err(StudyError::io(path))?;
+        let text = std::fs::read_to_string(path).map_err(StudyError::io(path))?;
         let mut design: Self =
             toml::from_str(&text).map_err(|error| bad(error.to_string().trim_end().into()))?;
         design.check().map_err(bad)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         for place in design.paths() {
             *place = folder.join(&place);
+        }
+        if let Some(rootfs) = design.sandbox.base.strip_prefix("rootfs:") {
+            design.sandbox.base = format!("rootfs:{}", folder.join(rootfs).display());
+        }
+        for spec in &mut design.agent.config {
+            // an override or a built-in configuration is no file
+            let beside = folder.join(&spec);
+            if !spec.contains('=') && beside.is_file() {
+                *spec = beside.to_string_lossy().into_owned();
+            }
         }
         Ok(design)
     }
@@ -228,40 +238,8 @@ impl Design {
             Solver::Replay { trajectories } => Some(trajectories),
             Solver::Openai(_) => None,
         });
-        self.tasks.iter_mut().chain(self.history.iter_mut()).chain([&mut self.repos]).chain(replays)
-    }
-
-    fn check(&self) -> Result<(), String> {
-        if self.tasks.is_empty() {
-            return Err("tasks: name at least one task file".into());
-        }
-        if self.replicates == 0 {
-            return Err("replicates: at least 1".into());
-        }
-        if self.budget.jobs == 0 {
-            return Err("budget.jobs: at least 1".into());
-        }
-        if self.solvers.is_empty() {
-            return Err("solvers: name at least one, as [solvers.NAME]".into());
-        }
-        if !self.conditions.contains_key(&self.baseline) {
-            return Err(format!(
-                "baseline: {:?} is no condition; there are: {}",
-                self.baseline,
-                self.conditions.keys().cloned().collect::<Vec<_>>().join(", ")
-            ));
-        }
-        for name in self.conditions.keys().chain(self.solvers.keys()) {
-            // they become folder names
-            let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-            if name.is_empty() || !plain {
-                return Err(format!(
-                    "{name:?}: names of conditions and solvers hold letters, digits, - and _ only"
-                ));
-            }
-        }
-        image(&self.sandbox.base)?;
-        Ok(())
+        let mounts = self.sandbox.mounts.iter_mut().map(|mount| &mut mount.host);
+        self.tasks.iter_mut().chain(&mut self.history).chain([&mut self.repos]).chain(replays).chain(mounts)
     }
 }
 

@@ -31,6 +31,14 @@ pub enum StudyError {
         /// What is wrong.
         reason: String,
     },
+    /// Nothing of the study has been run.
+    #[error(
+        "{path} holds no study that has been begun: run it with `memtrial study run`, or name its folder with --out"
+    )]
+    NotBegun {
+        /// The study's folder.
+        path: PathBuf,
+    },
     /// An input has changed since the study was begun.
     #[error(
         "the study in {path} was begun with other inputs: {changes}; restore them, or begin a new study in another \

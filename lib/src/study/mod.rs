@@ -4,6 +4,7 @@
 //! [`Bench::records`] is what reports read.
 
 mod bench;
+mod check;
 mod design;
 mod error;
 mod layout;

@@ -82,14 +82,29 @@ impl Stop {
 }
 
 /// What came of an invocation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct RunSummary {
-    /// Trials of the grid.
+    /// Trials of the grid, without those of excluded targets.
     pub trials: usize,
     /// Finished trials, earlier invocations' included.
     pub finished: usize,
-    /// Trials whose infrastructure failed.
+    /// Trials whose infrastructure failed, those that were not begun for it included.
     pub missing: usize,
+    /// Trials that were not begun because their target's gold patch could not be graded.
+    pub blocked: usize,
+}
+
+impl RunSummary {
+    /// Counts a trial: its record's coding, and its target's where that is not to be run.
+    fn count(&mut self, record: Option<Coding>, unfit: Option<Coding>) {
+        if unfit == Some(Coding::Excluded) {
+            return;
+        }
+        self.trials += 1;
+        self.finished += usize::from(record.is_some());
+        self.blocked += usize::from(record.is_none() && unfit.is_some());
+        self.missing += usize::from(record.or(unfit) == Some(Coding::Missing));
+    }
 }
 
 /// A target that leaves every arm.
@@ -125,20 +140,23 @@ impl Bench {
         let finished = grid.iter().filter(|key| done(key)).count();
         let gold = if self.design.grade.check_gold { self.targets.len() } else { 0 };
         tell(Event::Planned { gold, trials: grid.len(), finished })?;
-        let excluded = self.gold(stop, &tell).await?;
+        let unfit = self.gold(stop, &tell).await?;
         let deliveries = Deliveries::default();
-        let mut work =
-            stream::iter(grid.iter().filter(|key| !done(key) && !excluded.contains_key(&key.instance_id)))
-                .map(|key| self.trial(key, stop, &deliveries, &tell))
-                .buffer_unordered(self.design.budget.jobs);
+        let wanted = |key: &&TrialKey| !done(key) && !unfit.contains_key(&key.instance_id);
+        let mut work = stream::iter(grid.iter().filter(wanted))
+            .map(|key| self.trial(key, stop, &deliveries, &tell))
+            .buffer_unordered(self.design.budget.jobs);
         while let Some(outcome) = work.next().await {
             outcome?;
         }
         self.write_predictions()?;
         let records = self.records()?;
-        let missing = records.values().filter(|record| record.verdict.coding() == Coding::Missing).count();
-        let left_out = grid.iter().filter(|key| excluded.contains_key(&key.instance_id)).count();
-        Ok(RunSummary { trials: grid.len(), finished: records.len() + left_out, missing })
+        let mut summary = RunSummary::default();
+        for key in &grid {
+            let record = records.get(key).map(|record| record.verdict.coding());
+            summary.count(record, unfit.get(&key.instance_id).copied());
+        }
+        Ok(summary)
     }
 
     /// Every finished trial of the grid.
@@ -213,15 +231,17 @@ impl Bench {
         llm::spent(&self.layout.attempt(key, attempt).join("calls.jsonl")).unwrap_or(Cost::ZERO)
     }
 
-    /// Grades the gold patches; the targets whose gold fails leave every arm.
+    /// Grades the gold patches. Returns the targets that are not to be run and why: `Excluded` where gold fails (they leave
+    /// every arm), `Missing` where no sandbox could be had to grade it (no model is paid for a trial that could not
+    /// be graded either).
     async fn gold(
         &self,
         stop: &Stop,
         tell: &(dyn Fn(Event) -> Result<(), StudyError> + Sync),
-    ) -> Result<BTreeMap<InstanceId, String>, StudyError> {
-        let mut excluded = BTreeMap::new();
+    ) -> Result<BTreeMap<InstanceId, Coding>, StudyError> {
+        let mut unfit = BTreeMap::new();
         if !self.design.grade.check_gold {
-            return Ok(excluded);
+            return Ok(unfit);
         }
         let mut work = stream::iter(self.targets.values())
             .map(|target| async move {
@@ -235,13 +255,13 @@ impl Bench {
             .buffer_unordered(self.design.budget.jobs);
         while let Some(outcome) = work.next().await {
             let Some((target, gold)) = outcome? else { continue };
-            let reason = gold.reason.clone();
-            tell(Event::Gold { target: target.clone(), verdict: gold.class, reason: reason.clone() })?;
-            if gold.class.coding() == Coding::Excluded {
-                excluded.insert(target, reason.unwrap_or_default());
+            let coding = gold.class.coding();
+            if matches!(coding, Coding::Excluded | Coding::Missing) {
+                unfit.insert(target.clone(), coding);
             }
+            tell(Event::Gold { target, verdict: gold.class, reason: gold.reason })?;
         }
-        Ok(excluded)
+        Ok(unfit)
     }
 
     /// One trial with its retries. Nothing is written but the record when it is finished.

@@ -236,10 +236,19 @@ pub(super) async fn check_gold(bench: &Bench, target: &Target) -> Result<Graded,
         return Ok(kept);
     }
     let options = bench.grading();
-    let graded = match grade_patch(bench, &target.task, &target.task.evaluator.patch, &options).await {
-        Ok(graded) => graded.of_gold(),
-        Err(Fault::Study(error)) => return Err(error),
-        Err(fault) => Graded::without_run(VerdictClass::Infrastructure, Some(fault.to_string()), &options),
+    let mut retries = bench.design.budget.retries;
+    let graded = loop {
+        let graded = match grade_patch(bench, &target.task, &target.task.evaluator.patch, &options).await {
+            Ok(graded) => graded.of_gold(),
+            Err(Fault::Study(error)) => return Err(error),
+            Err(fault) => {
+                Graded::without_run(VerdictClass::Infrastructure, Some(fault.to_string()), &options)
+            }
+        };
+        if graded.class.coding() != Coding::Missing || retries == 0 {
+            break graded;
+        }
+        retries -= 1;
     };
     // a failed infrastructure says nothing about gold: it is tried again next time
     if graded.class.coding() != Coding::Missing {

@@ -1,0 +1,96 @@
+//! What a study file may state: checked before anything is read or written.
+
+use std::path::Path;
+
+use super::design::{Design, Solver, image};
+use crate::llm::{Limiter, OpenAi};
+
+/// A number that is mistyped rather than meant.
+const MOST_REPLICATES: u32 = 1000;
+
+/// Names become folder names.
+const LONGEST_NAME: usize = 64;
+
+impl Design {
+    /// What is wrong with the study, with the key that says so.
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.check_grid()?;
+        self.check_sandbox()?;
+        for (name, solver) in &self.solvers {
+            check_solver(solver).map_err(|reason| format!("solvers.{name}: {reason}"))?;
+        }
+        for (key, value) in [("grade.timeout", self.grade.timeout), ("budget.jobs", self.budget.jobs as u64)]
+        {
+            if value == 0 {
+                return Err(format!("{key}: at least 1"));
+            }
+        }
+        let cost = self.agent.cost_limit.unwrap_or(0.0);
+        if !cost.is_finite() || cost < 0.0 {
+            return Err(format!("agent.cost-limit: {cost} is no amount of US dollars"));
+        }
+        Ok(())
+    }
+
+    fn check_grid(&self) -> Result<(), String> {
+        if self.name.trim().is_empty() {
+            return Err("name: give the study a name".into());
+        }
+        if self.tasks.is_empty() {
+            return Err("tasks: name at least one task file".into());
+        }
+        if self.replicates == 0 {
+            return Err("replicates: at least 1".into());
+        }
+        if self.replicates > MOST_REPLICATES {
+            return Err(format!("replicates: {} is more than {MOST_REPLICATES}", self.replicates));
+        }
+        if self.solvers.is_empty() {
+            return Err("solvers: name at least one, as [solvers.NAME]".into());
+        }
+        if !self.conditions.contains_key(&self.baseline) {
+            let known = self.conditions.keys().cloned().collect::<Vec<_>>().join(", ");
+            return Err(format!("baseline: {:?} is no condition; there are: {known}", self.baseline));
+        }
+        for name in self.conditions.keys().chain(self.solvers.keys()) {
+            let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+            if name.is_empty() || !plain || name.len() > LONGEST_NAME {
+                return Err(format!(
+                    "{name:?}: names of conditions and solvers hold letters, digits, - and _ only, {LONGEST_NAME} at most"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_sandbox(&self) -> Result<(), String> {
+        let sandbox = &self.sandbox;
+        image(&sandbox.base)?;
+        if let Some(name) = sandbox.env.keys().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
+            return Err(format!("sandbox.env: {name:?} is no name of a variable"));
+        }
+        for mount in &sandbox.mounts {
+            if !mount.inside.is_absolute() || mount.inside == Path::new("/") {
+                let inside = mount.inside.display();
+                return Err(format!(
+                    "sandbox.mounts: inside = {inside:?} is not an absolute path below the root"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_solver(solver: &Solver) -> Result<(), String> {
+    let Solver::Openai(endpoint) = solver else { return Ok(()) };
+    if endpoint.max_attempts == 0 {
+        return Err("max-attempts: at least 1".into());
+    }
+    if endpoint.price.is_some_and(|price| !price.is_sane()) {
+        return Err("price: US dollars per million tokens, 0 or more".into());
+    }
+    // the key may be missing while a finished study is only looked at
+    let mut keyless = endpoint.clone();
+    keyless.api_key_env = None;
+    OpenAi::sharing(*keyless, &Limiter::default()).map(|_| ()).map_err(|error| error.to_string())
+}
