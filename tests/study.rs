@@ -177,7 +177,11 @@ fn a_study_is_run_by_one_process_and_with_the_same_inputs() {
     let elsewhere = study.path("elsewhere");
     let none = study.command("report", &["--out", elsewhere.to_str().unwrap()]).output().unwrap();
     assert_eq!(none.status.code(), Some(3), "{}", told(&none));
-    assert!(told(&none).contains("holds no study that has been begun") && !elsewhere.exists(), "{}", told(&none));
+    assert!(
+        told(&none).contains("holds no study that has been begun") && !elsewhere.exists(),
+        "{}",
+        told(&none)
+    );
 }
 
 #[test]

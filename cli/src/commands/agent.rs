@@ -1,6 +1,7 @@
 //! `memtrial agent`: one run of the fixed agent on one task.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use memtrial::agent::{self, AgentError, Config, ConfigError, Finished, Loaded, SystemClock, Uname};
 use memtrial::context::Full;
@@ -179,7 +180,11 @@ fn model(args: &RunArgs) -> Result<Box<dyn Model>, Failure> {
                 })?;
                 endpoint = endpoint.with_key(Secret::new(key));
             }
-            let model = OpenAi::new(endpoint).map_err(Failure::input)?;
+            let address = url.clone();
+            let model =
+                OpenAi::new(endpoint).map_err(Failure::input)?.telling(Arc::new(move |reason, wait| {
+                    ui::note(&format!("{address}: {reason}; asking again in {} s", wait.as_secs().max(1)));
+                }));
             Ok(Box::new(Journaled::open(&journal, model).map_err(Failure::environment)?))
         }
         Solver::Replay(folder) => {

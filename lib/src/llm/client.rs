@@ -48,7 +48,11 @@ pub struct OpenAi {
     endpoint: Arc<Endpoint>,
     transport: Arc<Transport>,
     slots: Arc<Semaphore>,
+    on_retry: Option<OnRetry>,
 }
+
+/// Hears why a try failed, and how long the next one waits.
+pub type OnRetry = Arc<dyn Fn(&str, Duration) + Send + Sync>;
 
 impl fmt::Debug for OpenAi {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -75,7 +79,13 @@ impl OpenAi {
             return Err(LlmError::Setup { endpoint: transport.label, reason });
         }
         let slots = limiter.slots(&endpoint);
-        Ok(Self { endpoint: Arc::new(endpoint), transport: Arc::new(transport), slots })
+        Ok(Self { endpoint: Arc::new(endpoint), transport: Arc::new(transport), slots, on_retry: None })
+    }
+
+    /// The same client, telling of every try that failed and is made again.
+    #[must_use]
+    pub fn telling(self, on_retry: OnRetry) -> Self {
+        Self { on_retry: Some(on_retry), ..self }
     }
 
     /// The request body: the model, the messages as given, the tools where there are any, the parameters (the
@@ -151,7 +161,12 @@ impl Model for OpenAi {
             .retry(self.backoff())
             .when(|failed| failed.failure.meaning == Meaning::Passing)
             .adjust(|failed, wait| wait.map(|wait| failed.failure.retry_after.unwrap_or(wait).min(longest)))
-            .notify(|failed: &Try, _: Duration| spent = spent.plus(failed.cost))
+            .notify(|failed: &Try, wait: Duration| {
+                spent = spent.plus(failed.cost);
+                if let Some(tell) = &self.on_retry {
+                    tell(&failed.failure.reason, wait);
+                }
+            })
             .await;
         match outcome {
             Ok(reply) => Ok(Reply { cost: spent.plus(reply.cost), ..reply }),

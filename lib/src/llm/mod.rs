@@ -12,7 +12,7 @@ mod probe;
 mod replay;
 mod stream;
 
-pub use client::{Limiter, OpenAi};
+pub use client::{Limiter, OnRetry, OpenAi};
 pub use endpoint::{Endpoint, Secret};
 pub use journal::{Journaled, spent};
 pub use price::{Price, Prices};
