@@ -26,3 +26,4 @@ done
 
 "$programs/memtrial" study run "$out/study.toml" --endpoint "reader=http://127.0.0.1:$(cat "$port")/v1"
 "$programs/memtrial" study report "$out/study.toml"
+"$programs/memtrial-testkit" check --expected "$out/data/expected.json" --report "$out/report/report.json"

@@ -51,7 +51,14 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#}", self.error)
+        let mut text = self.error.to_string();
+        for cause in self.error.chain().skip(1).map(ToString::to_string) {
+            // many errors show their source already
+            if !text.contains(&cause) {
+                text = format!("{text}: {cause}");
+            }
+        }
+        f.write_str(&text)
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod act;
 pub mod bundle;
+pub mod check;
 pub mod garbage;
 mod invariants;
 mod patch;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use memtrial_testkit::{FakeServer, Player, Reader, Slow, bundle, garbage, plant};
+use memtrial_testkit::{FakeServer, Player, Reader, Slow, bundle, check, garbage, plant};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Fixtures for memtrial's tests and its demonstration.
@@ -23,6 +23,8 @@ enum Command {
     Bundle(bundle::Args),
     /// Plants needles into the histories of real tasks
     Plant(plant::Args),
+    /// Says whether a study's report shows exactly the planted effects
+    Check(check::Args),
     /// Serves a model that solves a task exactly when its request holds that task's needle
     Reader {
         /// What it knows of each task, a JSON line each
@@ -59,6 +61,10 @@ fn main() -> Result<()> {
     match Cli::parse().command {
         Command::Bundle(args) => bundle::run(&args),
         Command::Plant(args) => plant::run(&args),
+        Command::Check(args) => {
+            writeln!(std::io::stdout(), "{}", check::run(&args)?)?;
+            Ok(())
+        }
         Command::Reader { tasks, serve } => serve.run(Reader::from_file(&tasks)?),
         Command::Garbage { serve } => serve.run(garbage::play),
     }

@@ -63,10 +63,10 @@ pub struct RunArgs {
     /// Model calls at most (0: no limit), over the configuration.
     #[arg(long, value_name = "N")]
     pub step_limit: Option<u64>,
-    /// Prompt and completion tokens of all calls together, at most.
+    /// Prompt and completion tokens of all calls together, at most (0: no limit).
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub token_limit: u64,
-    /// Prompt tokens of one call at most.
+    /// Prompt tokens of one call at most [default: no limit].
     #[arg(long, value_name = "N")]
     pub context_limit: Option<u64>,
     /// Trajectories of earlier tasks, for memory.

@@ -201,7 +201,7 @@ fn print(finished: &Finished) {
     }
     let report = &finished.report;
     ui::data(&format!(
-        "{} of {} resolved, {} unresolved, {} empty, {} errors, {} without a verdict",
+        "{} of {} resolved, {} unresolved, {} empty, {} errors, {} without a prediction",
         report.resolved_instances,
         report.total_instances,
         report.unresolved_instances,

@@ -98,7 +98,10 @@ pub async fn run(args: Args) -> Outcome {
 }
 
 fn init(path: &Path) -> Outcome {
-    let mut file = fs_err::File::create_new(path).map_err(Failure::input)?;
+    let mut file = std::fs::File::create_new(path).map_err(|error| {
+        let path = path.display();
+        Failure::input(anyhow::anyhow!("{path}: {error}; a study file is not overwritten: name another one"))
+    })?;
     std::io::Write::write_all(&mut file, TEMPLATE.as_bytes()).map_err(Failure::environment)?;
     ui::note(&format!("{} written; edit it, then: memtrial study run {}", path.display(), path.display()));
     Ok(Exit::Done)

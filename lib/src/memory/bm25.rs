@@ -30,7 +30,7 @@ const WRITER_BYTES: usize = 32 << 20;
 
 /// Settings of `bm25`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Bm25Settings {
     /// Abstain where the best score is lower. `None`: deliver whatever shares a word with the query.
     pub min_score: Option<f64>,
@@ -47,17 +47,17 @@ impl Default for Bm25Settings {
 }
 
 impl Bm25Settings {
-    pub(super) const KEYS: &'static str = "min_score (number), query_terms (1 to 1024), issue_share (0 to 1)";
+    pub(super) const KEYS: &'static str = "min-score (number), query-terms (1 to 1024), issue-share (0 to 1)";
 
     pub(super) fn check(&self) -> Result<(), String> {
         if !(1..=1024).contains(&self.query_terms) {
-            return Err(format!("query_terms is {}", self.query_terms));
+            return Err(format!("query-terms is {}", self.query_terms));
         }
         if !(0.0..=1.0).contains(&self.issue_share) {
-            return Err(format!("issue_share is {}", self.issue_share));
+            return Err(format!("issue-share is {}", self.issue_share));
         }
         match self.min_score {
-            Some(score) if !score.is_finite() => Err(format!("min_score is {score}")),
+            Some(score) if !score.is_finite() => Err(format!("min-score is {score}")),
             _ => Ok(()),
         }
     }
@@ -215,7 +215,7 @@ impl MemorySystem for Bm25 {
             return abstain("no earlier run shares a word with the query".into());
         };
         if let Some(min) = self.settings.min_score.filter(|&min| best < min) {
-            return abstain(format!("the best score {best:.3} is below min_score {min}"));
+            return abstain(format!("the best score {best:.3} is below min-score {min}"));
         }
         hits.retain(|&(score, _)| self.settings.min_score.is_none_or(|min| score >= min));
         hits.truncate(budget.records);

@@ -80,7 +80,7 @@ async fn abstains_below_the_gate() {
     let runs = [run(1, "Reader fails on blank lines", "a"), run(2, "Reader is slow", "b")];
     let gate = Bm25Settings { min_score: Some(1e6), ..Bm25Settings::default() };
     let answer = ask(&mut frozen(gate, &runs).await, "blank", 5).await;
-    assert!(reason(answer).ends_with("is below min_score 1000000"));
+    assert!(reason(answer).ends_with("is below min-score 1000000"));
     let mut open = frozen(Bm25Settings::default(), &runs).await;
     let Retrieval::Delivery(all) = ask(&mut open, "reader blank", 5).await else { panic!("abstained") };
     let between = (all.records[0].score.unwrap() + all.records[1].score.unwrap()) / 2.0;

@@ -261,7 +261,7 @@ fn of_rows(rows: &[Row], value: impl Fn(&Row) -> f64) -> Sample {
 /// The mean of a sample of values in `[least, 1]` with its 95 % interval; `None` for an empty sample.
 pub(super) fn estimate(sample: &Sample, seed: u64, least: f64) -> Option<Estimate> {
     let value = sample.mean()?;
-    Some(match sample.alike_interval(least, 1.0) {
+    Some(match sample.alike_interval(0.95, least, 1.0) {
         Some(interval) => Estimate { value, interval, method: Method::AllAlike },
         None => {
             Estimate { value, interval: sample.bootstrap(seed)?.interval(0.95), method: Method::Bootstrap }
@@ -270,7 +270,7 @@ pub(super) fn estimate(sample: &Sample, seed: u64, least: f64) -> Option<Estimat
 }
 
 fn equivalence(sample: &Sample, seed: u64, margin: f64) -> Option<Equivalence> {
-    let interval90 = match sample.alike_interval(-1.0, 1.0) {
+    let interval90 = match sample.alike_interval(0.90, -1.0, 1.0) {
         Some(interval) => interval,
         None => sample.bootstrap(seed)?.interval(0.90),
     };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{Exclusion, Report, ReportError, StudyFacts};
 use crate::grade::files::{OutError, write, write_json};
-use crate::study::{Bench, StudyError};
+use crate::study::{Bench, Design, Solver, StudyError};
 
 /// Differences under three percentage points count as none.
 const EQUIVALENCE_MARGIN: f64 = 0.03;
@@ -18,6 +18,17 @@ pub enum StudyReportError {
     /// Its records do not fit its design.
     #[error(transparent)]
     Report(#[from] ReportError),
+}
+
+/// A recorded run says what it said then, whatever it is shown now.
+fn replay_notes(design: &Design) -> impl Iterator<Item = String> {
+    let replays = design.solvers.iter().filter(|(_, solver)| matches!(solver, Solver::Replay { .. }));
+    replays.map(|(name, _)| {
+        format!(
+            "Solver {name} replays recorded runs: its replies cannot react to memory and cost nothing, so its arms say \
+             nothing about memory; they check the harness."
+        )
+    })
 }
 
 impl Report {
@@ -38,7 +49,7 @@ impl Report {
             targets: bench.targets(),
             excluded: excluded.map(|e| Exclusion { instance_id: e.target, reason: e.reason }).collect(),
             chronology_disagreements: bench.disagreements(),
-            notes: design.note.iter().cloned().collect(),
+            notes: design.note.iter().cloned().chain(replay_notes(design)).collect(),
             seed: design.stats.seed,
             lock_digest: bench.lock_digest(),
             equivalence_margin: EQUIVALENCE_MARGIN,

@@ -269,7 +269,7 @@ impl Report {
                 or_dash(m.mean_eligible, short),
             );
             for (reason, n) in &m.abstained {
-                line.push_str(&format!("; abstained {n} times: {reason}"));
+                line.push_str(&format!("; nothing delivered in {n}: {reason}"));
             }
             out.push_str(&wrap("", &line));
         }

@@ -204,6 +204,15 @@ pub(super) fn caveats(report: &Report) -> Vec<String> {
         let n = counted(disagreements, "case");
         caveats.push(format!("Number order and merge order disagree in {n} (listed under chronology)."));
     }
+    let alike = |c: &&super::Comparison| c.paired.delta.is_some_and(|d| d.method == super::Method::AllAlike);
+    let alike = report.comparisons.iter().filter(alike).count() as u64;
+    if alike > 0 {
+        caveats.push(format!(
+            "In {} all targets came out alike: resampling them shows no spread, so the interval says how many targets \
+             could have come out otherwise (an exact bound).",
+            counted(alike, "comparison")
+        ));
+    }
     if report.comparisons.iter().any(|c| c.paired.strata != super::Strata::default()) {
         caveats.push(
             "Headroom is defined by the same baseline runs that are compared: by chance alone, targets that the \

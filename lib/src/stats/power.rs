@@ -51,8 +51,8 @@ pub fn significant_split(m: u64) -> Option<(u64, u64)> {
 /// The fewest targets that must all move one way before any exact paired test can reach 5 %.
 pub const FEWEST_MOVED: u64 = 6;
 
-/// The largest share of targets that can differ from `n` observed ones **that were all alike**, with 95 % confidence:
-/// `1 − 0.05^(1/n)` (exact; 3/n for large n). `None` without targets.
-pub fn unlike_bound(n: usize) -> Option<f64> {
-    (n > 0).then(|| 1.0 - 0.05_f64.powf(1.0 / n as f64))
+/// The largest share of targets that can differ from `n` observed ones **that were all alike**, with this confidence:
+/// `1 − (1 − confidence)^(1/n)` (exact; for 95 % 3/n at large n). `None` without targets.
+pub fn unlike_bound(n: usize, confidence: f64) -> Option<f64> {
+    (n > 0).then(|| 1.0 - (1.0 - confidence).powf(1.0 / n as f64))
 }

@@ -126,11 +126,11 @@ impl Sample {
         Some(Bootstrap { means, mirrored: self.mirrored })
     }
 
-    /// An interval of at least 95 % confidence for a sample whose values are **all alike**, where resampling would show
+    /// An interval of at least this confidence for a sample whose values are **all alike**, where resampling would show
     /// no spread: the share of unlike targets is bounded, and those may lie anywhere in `[least, most]`. `None` where
     /// the values differ or there are none.
-    pub fn alike_interval(&self, least: f64, most: f64) -> Option<Interval> {
-        let (mean, unlike) = (self.mean()?, power::unlike_bound(self.len())?);
+    pub fn alike_interval(&self, confidence: f64, least: f64, most: f64) -> Option<Interval> {
+        let (mean, unlike) = (self.mean()?, power::unlike_bound(self.len(), confidence)?);
         let interval = Interval::new(mean - unlike * (mean - least), mean + unlike * (most - mean));
         self.is_constant().then_some(interval)
     }

@@ -138,7 +138,7 @@ fn power_gives_the_figures_of_111_targets() {
     close(power::required_targets(0.03, 0.2, power::POWER).unwrap() as f64, 1742.0, 4.0);
     close(power::required_targets(0.03, 0.3, power::POWER).unwrap() as f64, 2613.0, 5.0);
     assert_eq!(power::required_targets(0.0, 0.2, power::POWER), None);
-    close(power::unlike_bound(10).unwrap(), 0.258_866, PRINTED);
+    close(power::unlike_bound(10, 0.95).unwrap(), 0.258_866, PRINTED);
 }
 
 #[test]
@@ -302,10 +302,10 @@ fn the_bootstrap_is_bit_identical_across_threads() {
 #[test]
 fn values_all_alike_still_leave_doubt() {
     // Ten targets that did not move: at most 26 % of all targets move, so the effect is at most 26 points.
-    let interval = sample(&[0.0; 10]).alike_interval(-1.0, 1.0).unwrap();
+    let interval = sample(&[0.0; 10]).alike_interval(0.95, -1.0, 1.0).unwrap();
     close(interval.low, -0.258_866, PRINTED);
     close(interval.high, 0.258_866, PRINTED);
-    let interval = sample(&[1.0, 1.0]).alike_interval(-1.0, 1.0).unwrap();
+    let interval = sample(&[1.0, 1.0]).alike_interval(0.95, -1.0, 1.0).unwrap();
     assert!(interval.low < 0.0 && interval.high == 1.0, "{interval:?}");
-    assert_eq!(sample(&[1.0, 0.0]).alike_interval(-1.0, 1.0), None);
+    assert_eq!(sample(&[1.0, 0.0]).alike_interval(0.95, -1.0, 1.0), None);
 }

@@ -27,7 +27,7 @@ use crate::task::InstanceId;
 pub enum Event {
     /// So much is to do.
     Planned {
-        /// Gold patches to grade.
+        /// Gold patches that are still to be graded.
         gold: usize,
         /// Trials of the grid.
         trials: usize,
@@ -138,7 +138,11 @@ impl Bench {
         let records = self.records()?;
         let done = |key: &TrialKey| records.get(key).is_some_and(|r| r.verdict.coding() != Coding::Missing);
         let finished = grid.iter().filter(|key| done(key)).count();
-        let gold = if self.design.grade.check_gold { self.targets.len() } else { 0 };
+        let graded = |target: &&InstanceId| self.layout.gold(target).join("graded.json").is_file();
+        let gold = match self.design.grade.check_gold {
+            true => self.targets.keys().filter(|target| !graded(target)).count(),
+            false => 0,
+        };
         tell(Event::Planned { gold, trials: grid.len(), finished })?;
         let unfit = self.gold(stop, &tell).await?;
         let deliveries = Deliveries::default();

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use read::{Outcome, ReadError, Run, read_run};
 
-use super::paired::{Paired, PairedTarget};
+use super::paired::{Finding, Paired, PairedTarget};
 use crate::stats::Interval;
 use crate::task::InstanceId;
 
@@ -93,9 +93,10 @@ impl Comparison {
         self.paired.single.map(|s| s.newcombe)
     }
 
-    /// Whether the whole interval lies below 0: A is worse.
+    /// Whether A is worse: the interval lies below 0 and chance does not explain it. What the conclusion says and what
+    /// a gate does are one decision.
     pub fn worse(&self) -> bool {
-        self.interval().is_some_and(Interval::below_zero)
+        self.paired.finding == Finding::Lower
     }
 }
 
