@@ -78,6 +78,14 @@ fn list(args: &List) -> Outcome {
     let dates = MergeDates::from_tasks(&tasks);
     let store = HistoryStore::open(&args.dir)?;
     let history = History::for_target(&store, &args.target, args.chronology.into(), &dates)?;
+    if !store.ids().any(|id| id.same_repo(&args.target)) {
+        ui::note(&format!(
+            "warning: {} holds no run of {}/{}",
+            args.dir.display(),
+            args.target.owner(),
+            args.target.name()
+        ));
+    }
     let mut exit = Exit::Done;
     let mut lines = Vec::new();
     for entry in history.entries() {
