@@ -154,6 +154,7 @@ impl MemorySystem for Bm25 {
         Description {
             name: NAME.into(),
             version: env!("CARGO_PKG_VERSION").into(),
+            ingests: true,
             uses_outcome: false,
             reads_messages: false,
             order_sensitive: false,

@@ -140,7 +140,7 @@ impl Host {
         let scope = Scope { condition: setup.condition.clone(), target: target.clone(), seed: setup.seed };
         let mut build = Cost::ZERO;
         spend(&mut build, Instant::now(), system.prepare(&scope).await?);
-        for origin in &order {
+        for origin in order.iter().filter(|_| about.ingests) {
             let started = Instant::now();
             let read = history.read(origin, about.reads_messages).and_then(|read| same_run(origin, read));
             let mut experience = read.map_err(|reason| MemoryError::History {

@@ -98,7 +98,7 @@ struct Scripted {
 #[async_trait]
 impl MemorySystem for Scripted {
     fn describe(&self) -> Description {
-        Description { name: "scripted".into(), ..Off.describe() }
+        Description { name: "scripted".into(), ingests: true, ..Off.describe() }
     }
 
     async fn prepare(&mut self, _scope: &Scope) -> Result<Costed<()>, MemoryError> {
@@ -251,13 +251,15 @@ async fn refuses_a_history_that_lies() {
         (vec![one], run(9, "x"), "it holds the run of acme__widget-9"),
     ] {
         let history = Claims(target.clone(), claims, vec![holds]);
-        let built = Host::build_from(Box::new(Off), &history, setup(Budget::default())).await;
+        let built = Host::build_from(Box::new(Scripted::default()), &history, setup(Budget::default())).await;
         let error = built.err().expect("refused").to_string();
         assert!(error.contains(expected), "{error}");
     }
     let unreadable = Claims(target, vec![id("acme__widget-1")], Vec::new());
-    let built = Host::build_from(Box::new(Off), &unreadable, setup(Budget::default())).await;
+    let built = Host::build_from(Box::new(Scripted::default()), &unreadable, setup(Budget::default())).await;
     assert!(built.err().expect("refused").to_string().contains("x.traj.json: no such file"));
+    // a system that learns from nothing costs no reading
+    assert!(Host::build_from(Box::new(Off), &unreadable, setup(Budget::default())).await.is_ok());
 }
 
 #[tokio::test]

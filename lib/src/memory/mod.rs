@@ -58,6 +58,8 @@ pub struct Description {
     pub name: String,
     /// Its version; for the built-in systems memtrial's.
     pub version: String,
+    /// Whether it learns from earlier runs at all. Without this flag the host reads none.
+    pub ingests: bool,
     /// Whether it reads whether an earlier run was resolved. Without this flag the host withholds outcomes.
     pub uses_outcome: bool,
     /// Whether it reads the messages of earlier runs. Without this flag the host does not load them.

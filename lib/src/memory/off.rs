@@ -19,6 +19,7 @@ impl MemorySystem for Off {
         Description {
             name: "off".into(),
             version: env!("CARGO_PKG_VERSION").into(),
+            ingests: false,
             uses_outcome: false,
             reads_messages: false,
             order_sensitive: false,
