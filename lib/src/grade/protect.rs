@@ -148,7 +148,7 @@ fn is_setting(path: &str) -> bool {
     };
     let of_root = |root: &&str| path.strip_prefix(root).is_some_and(|name| !name.contains('/'));
     SETTINGS.iter().any(|name| named(name))
-        || (path.ends_with(".pth") && ROOTS.iter().any(|root| of_root(&root)))
+        || (path.ends_with(".pth") && ROOTS.iter().any(of_root))
         || SETTINGS_STEMS.iter().any(|stem| begins(stem))
         || path
             .split('/')
