@@ -35,7 +35,7 @@ mod yaml;
 #[cfg(test)]
 mod api {
     pub use crate::llm::{Cost, LlmError, Model, Reply, Request};
-    pub use crate::sandbox::{Ended, Exec, Output, Sandbox, SandboxError};
+    pub use crate::sandbox::{Elided, Ended, Exec, Output, OutputLimit, Sandbox, SandboxError};
     pub use async_trait::async_trait;
 }
 #[cfg(test)]
