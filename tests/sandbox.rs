@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use memtrial::sandbox::conformance::{self, Canary, Claim, Options, Outcome};
-use memtrial::sandbox::{Backend, Docker, Exec, Image, Limits, Local, Namespaces, Network, Spec};
+use memtrial::sandbox::{Backend, Docker, Exec, Image, Limits, Local, Mount, Namespaces, Network, Spec};
 
 const EVERYTHING: [Claim; 5] = [Claim::Isolation, Claim::Memory, Claim::Processes, Claim::Cpus, Claim::Disk];
 
@@ -106,6 +106,16 @@ fn a_small_disk_limit_is_exact() {
             .unwrap()
     });
     assert!(output.text().contains("No space left on device"), "{output:?}");
+}
+
+#[test]
+fn a_sandbox_that_cannot_be_made_says_why() {
+    let cache = tempfile::tempdir().unwrap();
+    let backend = Namespaces::new(cache.path().to_owned());
+    let mut spec = spec(Image::Host);
+    spec.mounts = vec![Mount { host: "/no/such".into(), inside: "/m".into() }];
+    let error = block_on(backend.start(&spec)).err().unwrap().to_string();
+    assert!(error.contains("/no/such") && error.contains("No such file or directory"), "{error}");
 }
 
 #[test]

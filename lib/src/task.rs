@@ -35,6 +35,9 @@ pub struct InstanceId {
     number: u64,
 }
 
+/// The most bytes of an id: files are named after it, with endings of their own.
+const MAX_ID: usize = 200;
+
 /// Why a text is no [`InstanceId`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("instance id {text:?} {reason}; expected owner__name-NUMBER, for example acme__widget-7")]
@@ -47,12 +50,20 @@ impl InstanceId {
     /// Reads `owner__name-NUMBER`.
     ///
     /// # Errors
-    /// When there is no trailing number, no `__`, an empty part, or a character that cannot be part of a file name.
+    /// When there is no trailing number, a number with leading zeros, no `__`, an empty part, a character that cannot
+    /// be part of a file name, or when it is longer than 200 bytes.
     pub fn parse(text: &str) -> Result<Self, InstanceIdError> {
         let fail = |reason| InstanceIdError { text: text.to_owned(), reason };
+        if text.len() > MAX_ID {
+            let start: String = text.chars().take(40).chain(['…']).collect();
+            return Err(InstanceIdError { text: start, reason: "is longer than 200 bytes" });
+        }
         let (key, digits) = text.rsplit_once('-').ok_or_else(|| fail("has no `-NUMBER` at its end"))?;
         if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
             return Err(fail("has no `-NUMBER` at its end"));
+        }
+        if digits.len() > 1 && digits.starts_with('0') {
+            return Err(fail("has a number with leading zeros: another spelling of the same task"));
         }
         let number = digits.parse().map_err(|_| fail("has a number that is too large"))?;
         let (owner, name) = key.split_once("__").ok_or_else(|| fail("has no `__` between owner and name"))?;
@@ -248,5 +259,21 @@ mod tests {
         ] {
             assert!(InstanceId::parse(text).is_err(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_task_has_one_spelling_that_fits_into_a_file_name() {
+        let reason = |text: &str| InstanceId::parse(text).unwrap_err().to_string();
+        insta::assert_snapshot!(
+            reason("acme__widget-04"),
+            @r#"instance id "acme__widget-04" has a number with leading zeros: another spelling of the same task; expected owner__name-NUMBER, for example acme__widget-7"#
+        );
+        let id = |length: usize| format!("a__{}-7", "b".repeat(length - 5));
+        assert_eq!(InstanceId::parse(&id(200)).unwrap().as_str().len(), 200);
+        insta::assert_snapshot!(
+            reason(&id(201)),
+            @r#"instance id "a__bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb…" is longer than 200 bytes; expected owner__name-NUMBER, for example acme__widget-7"#
+        );
+        assert_eq!(InstanceId::parse("a__b-0").unwrap().number(), 0);
     }
 }

@@ -1,5 +1,5 @@
 //! A sandbox in a temporary folder and a model that reads from a script. For tests and the scenario player: commands
-//! run on this machine, unbounded.
+//! run on this machine, bounded only in time and output.
 
 #![allow(dead_code, reason = "each user takes what it needs")]
 
@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 
 use super::api::{
-    Cost, Ended, Exec, LlmError, Model, Output, Reply, Request, Sandbox, SandboxError, async_trait,
+    Cost, Elided, Ended, Exec, LlmError, Model, Output, OutputLimit, Reply, Request, Sandbox, SandboxError,
+    async_trait,
 };
 
 /// Runs commands in its folder.
@@ -92,7 +93,8 @@ impl Sandbox for FolderSandbox {
                 Ended::TimedOut
             }
         };
-        Ok(Output { ended, bytes, elided: None, wall: started.elapsed(), out_of_memory: false })
+        let elided = cut(&mut bytes, command.output);
+        Ok(Output { ended, bytes, elided, wall: started.elapsed(), out_of_memory: false })
     }
 
     async fn put(&mut self, path: &str, bytes: &[u8], _mode: u32) -> Result<(), SandboxError> {
@@ -114,6 +116,15 @@ impl Sandbox for FolderSandbox {
     fn as_any(self: Box<Self>) -> Box<dyn std::any::Any + Send> {
         self
     }
+}
+
+/// Takes out what lies between head and tail.
+fn cut(bytes: &mut Vec<u8>, limit: OutputLimit) -> Option<Elided> {
+    let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    let (head, tail) = (size(limit.head), size(limit.tail));
+    let excess = bytes.len().checked_sub(head.saturating_add(tail)).filter(|excess| *excess > 0)?;
+    bytes.drain(head..head + excess);
+    Some(Elided { at: head, bytes: excess as u64 })
 }
 
 /// Answers from a script, as a journalled model does: asked again in a new process, it answers again from the start.

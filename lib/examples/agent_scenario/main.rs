@@ -10,7 +10,7 @@ mod fakes;
 mod api {
     pub use async_trait::async_trait;
     pub use memtrial::llm::{Cost, LlmError, Model, Reply, Request};
-    pub use memtrial::sandbox::{Ended, Exec, Output, Sandbox, SandboxError};
+    pub use memtrial::sandbox::{Elided, Ended, Exec, Output, OutputLimit, Sandbox, SandboxError};
 }
 
 use std::io::Write;

@@ -285,6 +285,7 @@ impl<'a> Driver<'a> {
             returncode: output.ended.code().map_or(-1, i64::from),
             exception,
             out_of_memory: output.out_of_memory,
+            elided: output.elided.map_or(0, |cut| cut.bytes),
         }
     }
 

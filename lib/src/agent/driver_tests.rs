@@ -41,6 +41,7 @@ struct World {
     place: Place,
     policy: Full,
     memory: Option<String>,
+    output: OutputLimit,
     folder: tempfile::TempDir,
 }
 
@@ -65,6 +66,7 @@ impl World {
             },
             policy: Full::default(),
             memory: None,
+            output: OutputLimit::default(),
             folder: tempfile::tempdir().unwrap(),
         }
     }
@@ -84,7 +86,7 @@ impl World {
             sandbox,
             place: &self.place,
             uname: Uname::default(),
-            output: OutputLimit::default(),
+            output: self.output,
             memory: self.memory.as_deref(),
             policy: &self.policy,
             folder: self.folder.path(),
@@ -372,6 +374,21 @@ async fn long_output_is_cut_for_the_model_and_kept_in_the_log() {
         "é".repeat(5_000)
     )));
     assert_eq!(messages[5]["extra"]["raw_output"].as_str().unwrap().chars().count(), 10_007);
+}
+
+#[tokio::test]
+async fn a_submission_that_the_sandbox_cut_is_none_and_the_run_goes_on() {
+    let world = World { output: OutputLimit { head: 60, tail: 20 }, ..World::new("") };
+    let patch = |lines: u32| calling(&[&format!("echo {SENTINEL} && yes +line | head -n {lines}")]);
+    let script = script(&[patch(200), patch(1)]);
+    let finished = world.run(&script, &mut repository().await, &Still).await.unwrap();
+    assert_eq!(
+        (finished.exit_status.as_str(), finished.submission.as_str(), finished.calls),
+        (super::super::exit::SUBMITTED, "+line\n", 2)
+    );
+    let messages = &world.trajectory()["messages"];
+    let told = messages[3]["content"].as_str().unwrap();
+    assert!(told.contains("Nothing was submitted: the output is too long, 1158 bytes of it"), "{told}");
 }
 
 #[tokio::test]

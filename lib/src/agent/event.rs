@@ -47,6 +47,14 @@ pub struct Observation {
     /// Whether the memory limit killed something while it ran.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub out_of_memory: bool,
+    /// Bytes in the middle of the output that the sandbox did not keep.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub elided: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Why a command did not run to its end, or a run crashed.

@@ -257,13 +257,15 @@ impl State {
 
     fn ran(
         &mut self,
-        observation: Observation,
+        mut observation: Observation,
         policy: &dyn Policy,
         effects: &mut Vec<Effect>,
     ) -> Result<(), StepError> {
-        if let Some(submission) =
-            text::submission(&observation.output, observation.returncode, self.sentinels())
-        {
+        let submission = text::submission(&observation.output, observation.returncode, self.sentinels());
+        if submission.is_some() && observation.elided > 0 {
+            // A patch without its middle is not what the agent submitted.
+            observation.output.insert_str(0, &too_long(observation.elided));
+        } else if let Some(submission) = submission {
             let submission = submission.to_owned();
             self.finish(message::submitted(&submission), exit::SUBMITTED.into(), submission, effects);
             return Ok(());
@@ -384,6 +386,14 @@ impl State {
         }
         Ok(template::render(name, &config.templates.format_error, &variables)?)
     }
+}
+
+/// What the model reads above a submission that the sandbox cut.
+fn too_long(elided: u64) -> String {
+    format!(
+        "Nothing was submitted: the output is too long, {elided} bytes of it were not kept. Leave generated and \
+         binary files out of the patch and submit again.\n"
+    )
 }
 
 impl Phase {

@@ -101,6 +101,29 @@ fn a_failed_sentinel_is_an_ordinary_observation() {
 }
 
 #[test]
+fn a_submission_that_was_cut_is_an_observation_that_says_so() {
+    let mut state = state("", None);
+    let output = format!("{SENTINEL}\ndiff\n[900 bytes elided]\nend\n");
+    let cut = Observation { output: output.clone(), elided: 900, ..Observation::default() };
+    let last = play(&mut state, [replied(calling(&["a"])), Event::Ran { observation: cut, at: at(2.0) }]);
+    assert!(matches!(&last[..], [Effect::Append(_), Effect::CallModel(_)]), "{last:?}");
+    insta::assert_snapshot!(contents(&state)[3], @r"
+    tool: <returncode>0</returncode>
+    <output>
+    Nothing was submitted: the output is too long, 900 bytes of it were not kept. Leave generated and binary files out of the patch and submit again.
+    COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT
+    diff
+    [900 bytes elided]
+    end
+    </output>
+    ");
+    for event in [replied(calling(&["b"])), ran(&format!("{SENTINEL}\ndiff\n"), 0)] {
+        state.step(event, &Full::default()).unwrap();
+    }
+    assert_eq!(ended(&state), (exit::SUBMITTED, "diff\n"));
+}
+
+#[test]
 fn one_malformed_call_spoils_the_turn_and_the_reply_is_kept_aside() {
     let mut state = state("", None);
     let mut message = calling(&["a", "b"]);
@@ -199,6 +222,7 @@ fn a_command_that_ran_out_of_time_is_told_so() {
         returncode: -1,
         exception: Some(Exception { class: "TimeoutExpired".into(), text: text.clone() }),
         out_of_memory: true,
+        ..Observation::default()
     };
     play(&mut state, [replied(calling(&["sleep 9"])), Event::Ran { observation, at: at(4.5) }]);
     let message = &state.log()[3];
@@ -253,7 +277,7 @@ agent:
     let mut state = state(old, None);
     let say = |text: &str| replied(json!({"role": "assistant", "content": text}));
     let exception = Some(Exception { class: "TimeoutExpired".into(), text: String::new() });
-    let slow = Observation { output: "x".into(), returncode: -1, exception, out_of_memory: false };
+    let slow = Observation { output: "x".into(), returncode: -1, exception, ..Observation::default() };
     play(
         &mut state,
         [

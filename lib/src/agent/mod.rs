@@ -10,6 +10,8 @@
 //!   with CRLF lines);
 //! - a shell that a signal ended has return code 128 + signal, as in its docker environment (its local one: −signal);
 //! - after a time-out the whole process tree is dead, and the model reads the command, not the back end's argv;
+//! - a submission that is longer than the sandbox's output limit is none: the command becomes an ordinary observation
+//!   that begins with the reason, and the run goes on (there: output has no limit);
 //! - a token limit and a context limit end a run as well.
 
 mod clock;
@@ -33,7 +35,7 @@ mod yaml;
 #[cfg(test)]
 mod api {
     pub use crate::llm::{Cost, LlmError, Model, Reply, Request};
-    pub use crate::sandbox::{Ended, Exec, Output, Sandbox, SandboxError};
+    pub use crate::sandbox::{Elided, Ended, Exec, Output, OutputLimit, Sandbox, SandboxError};
     pub use async_trait::async_trait;
 }
 #[cfg(test)]

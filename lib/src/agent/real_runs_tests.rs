@@ -138,7 +138,7 @@ fn runs_of_2_4_6_are_regenerated_byte_for_byte() {
                     output: text("raw_output").unwrap(),
                     returncode: extra["returncode"].as_i64().unwrap(),
                     exception: exception.map(|(class, text)| Exception { class, text }),
-                    out_of_memory: false,
+                    ..Observation::default()
                 },
                 extra["timestamp"].as_f64().unwrap(),
             ))

@@ -121,7 +121,7 @@ fn misplaced_runs_are_named() {
         (&["a__b-1/a__b-2.traj.json"][..], "the folder is called \"a__b-1\", the file says \"a__b-2\""),
         (&["python/x__y/a__b-1/a__b-1.traj.json"], "the folder is called \"x__y\", the file says \"a__b\""),
         (&["a__b-1.traj.json", "a__b-1/a__b-1.traj.json"], "two trajectories of a__b-1"),
-        (&["a__b-1.traj.json", "A__B-01/A__B-01.traj.json"], "two trajectories"),
+        (&["a__b-1.traj.json", "A__B-1/A__B-1.traj.json"], "two trajectories"),
     ] {
         let folder = tempfile::tempdir().unwrap();
         write_runs(folder.path(), paths);

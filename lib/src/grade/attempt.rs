@@ -1,21 +1,21 @@
 //! One prediction in one sandbox: apply, protect the tests, run, judge.
 //!
 //! Order: the model's patch; then every file that the test patch touches is put back to the base commit, and
-//! so is every configuration file of the test runner that gold leaves alone; then the test patch; builds;
-//! tests.
+//! so is every file that gold leaves alone and that decides how tests run (`protect`); then the test patch;
+//! builds; tests.
 //!
 //! A test patch that does not apply is the row's fault (`GoldFails`) only where it does not apply to the base
 //! commit either; otherwise the prediction made it so (a file where the tests need a folder):
 //! `PatchNotApplied`.
 
-use std::collections::BTreeSet;
 use std::time::Instant;
 
 use super::execute::{Log, Ran, build, tests};
 use super::graded::{Flag, Graded, Options};
 use super::judge::{judge, usable};
-use super::patch::apply::{ApplyError, Step, apply, commit, put_back, settle, touched, undo};
-use super::patch::{is_empty, paths};
+use super::patch::apply::{ApplyError, Step, apply, commit, settle, undo};
+use super::patch::is_empty;
+use super::protect::protect;
 use super::{VerdictClass, host};
 use crate::sandbox::{Ended, Place, Sandbox, SandboxError};
 use crate::task::Task;
@@ -129,48 +129,6 @@ fn build_failure(built: &Ran) -> Option<String> {
             Some(format!("a command between patch and tests failed: {last}"))
         }
     }
-}
-
-/// Files that configure only test runners.
-const RUNNER_FILES: [&str; 3] = ["conftest.py", "pytest.ini", ".pytest.ini"];
-
-/// Files that can configure a test runner among other things, or that an interpreter loads by itself.
-const MIXED_FILES: [&str; 6] =
-    ["setup.cfg", "tox.ini", "pyproject.toml", "package.json", "sitecustomize.py", "usercustomize.py"];
-
-/// Beginnings of such files of JavaScript runners (`vitest.config.ts`).
-const MIXED_STEMS: [&str; 6] =
-    ["vitest.config.", "vitest.workspace.", "vite.config.", "jest.config.", ".mocharc.", "karma.conf."];
-
-/// Puts back what the prediction must not decide, and tells what it touched.
-async fn protect(
-    sandbox: &mut dyn Sandbox,
-    place: &Place,
-    task: &Task,
-    patch: &str,
-) -> Result<BTreeSet<Flag>, SandboxError> {
-    let tests = paths(&task.evaluator.test_patch);
-    let gold = paths(&task.evaluator.patch);
-    // What git sees, and what the patch says: the one misses ignored files, the other can be misread.
-    let mut changed = touched(sandbox, place).await?;
-    changed.extend(paths(patch));
-    let mut back = tests.clone();
-    let mut flags = BTreeSet::new();
-    for path in changed {
-        let name = path.rsplit('/').next().unwrap_or(&path);
-        let runner = RUNNER_FILES.contains(&name);
-        let mixed = MIXED_FILES.contains(&name) || MIXED_STEMS.iter().any(|stem| name.starts_with(stem));
-        if tests.contains(&path) {
-            flags.insert(Flag::TestFileRestored { path });
-        } else if runner && !gold.contains(&path) {
-            back.insert(path.clone());
-            flags.insert(Flag::ConfigRestored { path });
-        } else if mixed && !gold.contains(&path) {
-            flags.insert(Flag::ConfigTouched { path });
-        }
-    }
-    put_back(sandbox, place, &back).await?;
-    Ok(flags)
 }
 
 type TestPatch = Result<Option<Step>, (VerdictClass, String)>;

@@ -64,16 +64,25 @@ pub enum Flag {
         /// The file.
         path: String,
     },
-    /// The patch changed a configuration file of the test runner that gold leaves alone: it was put back.
+    /// The patch changed a file that decides how tests are run (settings of the runner, a module in its place,
+    /// the script of the test command) and that gold leaves alone: it was put back.
     ConfigRestored {
         /// The file.
         path: String,
     },
-    /// The patch changed a file that can configure the test runner among other things, and gold leaves it
-    /// alone. Suspect, left as it is.
+    /// The patch changed a file that can configure the test runner but holds dependencies or build rules as
+    /// well, and gold leaves it alone. Suspect, left as it is.
     ConfigTouched {
         /// The file.
         path: String,
+    },
+    /// The patch adds code that names the test runner's insides, and gold does not. Suspect, left as it is:
+    /// tested code runs in the runner's process and could forge its results.
+    Suspect {
+        /// The file.
+        path: String,
+        /// What it names.
+        word: String,
     },
     /// A test command failed although its log shows no failure. Suspect: the log may be forged.
     ExitStatus {

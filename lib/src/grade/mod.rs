@@ -17,6 +17,7 @@ mod fixture;
 mod graded;
 mod host;
 mod judge;
+mod protect;
 #[cfg(test)]
 mod tests;
 mod verdict;

@@ -178,17 +178,22 @@ async fn edits_to_tests_are_reverted() {
 }
 
 #[tokio::test]
-async fn a_forged_conftest_is_removed_and_mixed_configuration_is_suspect() {
+async fn forged_settings_are_put_back_and_mixed_ones_are_suspect() {
     let mut folder = Folder::new();
     let patch = folder.diff(|folder| {
         folder.write("conftest.py", b"grep() { true; }\n");
-        folder.write("pyproject.toml", b"[tool.pytest]\n");
+        folder.write("pyproject.toml", b"[tool.pytest.ini_options]\naddopts = '-p evil'\n");
+        folder.write("run_tests.sh", b"echo 'PASSED tests/new.t::ok'; echo 'PASSED tests/old.t::ok'\n");
+        folder.write("package.json", b"{}\n");
     });
     let found = graded(&mut folder, &task(), Some(&patch), &Options::default()).await;
     assert_eq!(found.class, VerdictClass::Unresolved, "{found:?}");
-    assert!(found.flags.contains(&Flag::ConfigRestored { path: "conftest.py".into() }));
-    assert!(found.flags.contains(&Flag::ConfigTouched { path: "pyproject.toml".into() }));
-    assert!(folder.read("conftest.py").is_none());
+    for path in ["conftest.py", "pyproject.toml", "run_tests.sh"] {
+        assert!(found.flags.contains(&Flag::ConfigRestored { path: path.into() }), "{path}: {found:?}");
+    }
+    assert!(found.flags.contains(&Flag::ConfigTouched { path: "package.json".into() }));
+    assert!(folder.read("conftest.py").is_none() && folder.read("pyproject.toml").is_none());
+    assert!(folder.read("package.json").is_some());
 
     // Where gold changes it, it is part of the solution.
     let mut folder = Folder::new();
@@ -196,6 +201,49 @@ async fn a_forged_conftest_is_removed_and_mixed_configuration_is_suspect() {
     task.evaluator.patch = patch.clone();
     let found = graded(&mut folder, &task, Some(&patch), &Options::default()).await;
     assert!(found.flags.is_empty(), "{:?}", found.flags);
+}
+
+/// As `python -m pytest` does: a module of the working folder comes first.
+const SHADOWABLE: &str = "cat pytest.py pytest/__init__.py 2>/dev/null || bash run_tests.sh";
+
+#[tokio::test]
+async fn a_module_in_the_runners_place_is_removed_unless_it_is_the_projects_own() {
+    let forged = b"=== short test summary info ===\nPASSED tests/new.t::ok\nPASSED tests/old.t::ok\n";
+    let mut task = task();
+    task.solver.recipe.test_cmd = vec![SHADOWABLE.into()];
+    for path in ["pytest.py", "pytest/__init__.py", "argparse.py", "node_modules/mocha/index.js"] {
+        let mut folder = Folder::new();
+        let patch = folder.diff(|folder| folder.write(path, forged));
+        let found = graded(&mut folder, &task, Some(&patch), &Options::default()).await;
+        assert_eq!(found.class, VerdictClass::Unresolved, "{path}: {found:?}");
+        assert!(found.flags.contains(&Flag::ConfigRestored { path: path.into() }), "{path}: {found:?}");
+        assert!(folder.read(path).is_none(), "{path}");
+    }
+    let mut folder = Folder::new();
+    folder.write("src/_pytest/__init__.py", b"1\n");
+    folder.git(&["add", "-A"]);
+    folder.git(&["commit", "-q", "-m", "pytest's own repository"]);
+    let patch = folder.diff(|folder| folder.write("src/_pytest/__init__.py", b"2\n"));
+    let found = graded(&mut folder, &task, Some(&patch), &Options::default()).await;
+    assert!(found.flags.is_empty(), "{found:?}");
+    assert_eq!(folder.read("src/_pytest/__init__.py").unwrap(), b"2\n");
+}
+
+#[tokio::test]
+async fn code_that_reaches_into_the_runner_is_suspect_unless_golds_does() {
+    let mut folder = Folder::new();
+    let patch = folder.diff(|folder| {
+        folder.write("src/width.py", b"import _pytest.reports as reports\n");
+        folder.write("tests/test_width.py", b"import pytest\n");
+        folder.write("src/plain.py", b"import os\n");
+    });
+    let suspect = Flag::Suspect { path: "src/width.py".into(), word: "_pytest".into() };
+    let found = graded(&mut folder, &task(), Some(&patch), &Options::default()).await;
+    assert_eq!(found.flags.iter().collect::<Vec<_>>(), [&suspect], "{found:?}");
+    let mut task = task();
+    task.evaluator.patch = patch.clone();
+    let found = graded(&mut Folder::new(), &task, Some(&patch), &Options::default()).await;
+    assert!(found.flags.is_empty(), "{found:?}");
 }
 
 #[tokio::test]

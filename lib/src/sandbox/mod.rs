@@ -10,6 +10,7 @@
 
 pub mod conformance;
 mod docker;
+mod limits;
 mod link;
 mod local;
 mod namespaces;
@@ -26,6 +27,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 pub use docker::Docker;
+pub use limits::Limits;
 pub use local::Local;
 pub use namespaces::Namespaces;
 
@@ -104,26 +106,6 @@ pub enum Network {
     None,
     /// The host's network: while installing.
     Host,
-}
-
-/// Bounds on everything that runs in one sandbox together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Limits {
-    /// Memory in bytes.
-    pub memory: u64,
-    /// Processes and threads.
-    pub processes: u32,
-    /// CPUs, fractions allowed.
-    pub cpus: f64,
-    /// Bytes that may be written.
-    pub disk: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { memory: 4 << 30, processes: 1024, cpus: 2.0, disk: 8 << 30 }
-    }
 }
 
 /// A folder of the host that the sandbox sees, read-only.

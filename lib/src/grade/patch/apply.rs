@@ -195,6 +195,22 @@ pub async fn touched(sandbox: &mut dyn Sandbox, place: &Place) -> Result<BTreeSe
         .collect())
 }
 
+/// Those of some paths that `HEAD` has.
+///
+/// # Errors
+/// When the sandbox fails.
+pub async fn there(
+    sandbox: &mut dyn Sandbox,
+    place: &Place,
+    paths: &BTreeSet<String>,
+) -> Result<BTreeSet<String>, SandboxError> {
+    let script = "while IFS= read -r -d '' path; do \
+                  if git cat-file -e \"HEAD:$path\" 2>/dev/null; then printf '%s\\0' \"$path\"; fi; done";
+    let list = paths.iter().flat_map(|path| path.bytes().chain([0])).collect();
+    let output = must(sandbox, place, "look for files", script, list).await?;
+    Ok(output.text().split_terminator('\0').map(str::to_owned).collect())
+}
+
 /// Puts files back to what `HEAD` holds at their paths: the content, or nothing.
 ///
 /// # Errors

@@ -30,11 +30,21 @@ pub struct FileChange {
     pub binary: bool,
     /// Whether its permission bits change.
     pub mode: bool,
+    /// The lines that hunks of text add, each with its line end.
+    pub added: String,
 }
 
 impl FileChange {
     fn new(old: Option<String>, new: Option<String>) -> Self {
-        Self { old, new, change: Change::Modified, hunks: 0, binary: false, mode: false }
+        Self {
+            old,
+            new,
+            change: Change::Modified,
+            hunks: 0,
+            binary: false,
+            mode: false,
+            added: String::new(),
+        }
     }
 
     /// Whether `---` and `+++` lines with these paths may belong to it.
@@ -104,6 +114,7 @@ pub fn changes(patch: &str) -> Vec<FileChange> {
             (hunk, git) = (next, false);
         } else if !hunk.is_done() {
             hunk.take(line);
+            add(files.last_mut(), line);
         } else if let Some(old) = line.strip_prefix("--- ")
             && let Some(new) = lines.peek().and_then(|next| next.strip_prefix("+++ "))
         {
@@ -122,10 +133,19 @@ pub fn changes(patch: &str) -> Vec<FileChange> {
             lines.next();
             git = false;
         } else if let Some(file) = files.last_mut() {
+            // A hunk may hold more lines than it says.
             extended(file, line);
+            add(Some(file), line);
         }
     }
     files
+}
+
+fn add(file: Option<&mut FileChange>, line: &str) {
+    if let (Some(file), Some(added)) = (file.filter(|file| file.hunks > 0), line.strip_prefix('+')) {
+        file.added.push_str(added);
+        file.added.push('\n');
+    }
 }
 
 fn extended(file: &mut FileChange, line: &str) {
@@ -232,6 +252,14 @@ mod tests {
                 format!("{:?} {} {} {}{binary}", file.change, name(&file.old), name(&file.new), file.hunks)
             })
             .collect()
+    }
+
+    #[test]
+    fn collects_what_is_added_also_where_a_hunk_holds_more_than_it_says() {
+        let patch = "diff --git a/m.py b/m.py\n--- a/m.py\n+++ b/m.py\n@@ -1 +1 @@\n-a\n+b\n+c\n x\n\
+                     --- a/n.py\n+++ b/n.py\n@@ -0,0 +1 @@\n+++ d\n";
+        let added: Vec<_> = changes(patch).into_iter().map(|file| file.added).collect();
+        assert_eq!(added, ["b\nc\n", "++ d\n"]);
     }
 
     #[test]

@@ -32,6 +32,9 @@ use crate::task::{InstanceId, SolverView, Task};
 pub use record::{Recorded, Stability};
 use record::{copy, earlier, hex, save, stability};
 
+/// The steps of grading, counted up where they change: a verdict of other steps is not reused.
+const PROCEDURE: u32 = 2;
+
 /// Where sandboxes with a task's repository at its base commit come from.
 #[async_trait]
 pub trait Rooms: Send + Sync {
@@ -291,11 +294,13 @@ impl GradeRun<'_> {
         }
     }
 
+    /// What a verdict depends on: one of the same digest is reused.
     fn digest(&self, task: &Task, patch: Option<&str>) -> String {
         let gold = matches!(self.source, Source::Gold);
         let empty = matches!(self.source, Source::Empty);
         let parts = (
             env!("CARGO_PKG_VERSION"),
+            PROCEDURE,
             self.rooms.label(),
             (&task.solver, &task.evaluator),
             patch,
