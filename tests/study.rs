@@ -203,6 +203,7 @@ fn a_wrong_study_file_is_named() {
         ("name = \"my-study\"", "name = \"\"", "give the study a name"),
         ("http://127.0.0.1:8000/v1", "not a url", "solvers.main:"),
         ("[sandbox]", "[sandbox]\nenv = { \"A=B\" = \"x\" }", "is no name of a variable"),
+        ("[sandbox]", "[sandbox]\nlimits = { cpus = 0.0 }", "sandbox.limits: "),
         ("timeout = 1800", "timeout = 0", "grade.timeout: at least 1"),
     ] {
         std::fs::write(&file, template.replace(from, to)).unwrap();

@@ -76,7 +76,12 @@ impl SandboxArgs {
         let mut settings = Settings::new(self.repos.clone(), base);
         settings.mounts = with_toolchains(self.mount.clone());
         settings.env = self.env.iter().cloned().collect();
-        settings.limits = Limits { memory: self.memory_limit << 20, cpus: self.cpus, ..Limits::default() };
+        settings.limits = Limits {
+            memory: self.memory_limit.saturating_mul(1 << 20),
+            cpus: self.cpus,
+            ..Limits::default()
+        };
+        settings.limits.check().map_err(|reason| Failure::usage(anyhow::anyhow!(reason)))?;
         Ok(Environments::new(backend(&self.sandbox, &self.cache)?, settings))
     }
 }

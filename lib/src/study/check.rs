@@ -66,6 +66,7 @@ impl Design {
     fn check_sandbox(&self) -> Result<(), String> {
         let sandbox = &self.sandbox;
         image(&sandbox.base)?;
+        sandbox.limits.check().map_err(|reason| format!("sandbox.limits: {reason}"))?;
         if let Some(name) = sandbox.env.keys().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
             return Err(format!("sandbox.env: {name:?} is no name of a variable"));
         }
