@@ -107,7 +107,9 @@ fn the_page_is_written_whole() {
     let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4, "no partial file stays");
-    compare(folder.path(), &["good", "poor", "--html", "nowhere/page.html"]).code(4);
+    // a folder is made, a file in its place is told of
+    compare(folder.path(), &["good", "poor", "--html", "new/page.html"]).code(0);
+    compare(folder.path(), &["good", "poor", "--html", "page.html/page.html"]).code(4);
 }
 
 #[test]
