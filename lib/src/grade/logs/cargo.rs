@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::text::{Pattern, pattern, trim};
-use super::{Observation, ParseError, Status, SuiteFailure};
+use super::{Observation, ParseError, Status, SuiteFailure, line_by_line};
 
 fn upstream_line(line: &str) -> Option<(&str, Status)> {
     static RESULT: Pattern = LazyLock::new(|| pattern(r"^testω+([^ω]+)ω+\.\.\.ω+([\p{L}\p{N}_]+)$"));
@@ -18,11 +18,7 @@ fn upstream_line(line: &str) -> Option<(&str, Status)> {
 
 /// Every `test NAME ... ok` or `FAILED` line whose name holds no blank.
 pub(super) fn upstream(log: &str) -> Result<Vec<Observation>, ParseError> {
-    Ok(log
-        .split('\n')
-        .zip(1..)
-        .filter_map(|(line, at)| upstream_line(line).map(|(name, status)| Observation::new(name, status, at)))
-        .collect())
+    Ok(line_by_line(log, upstream_line))
 }
 
 /// As upstream, and besides: doctests, `should panic`, ignored tests, timed results, results that follow a

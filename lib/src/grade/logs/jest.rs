@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::text::{Pattern, pattern, trim};
-use super::{Observation, ParseError, Status, SuiteFailure};
+use super::{Observation, ParseError, Status, SuiteFailure, line_by_line};
 
 fn upstream_line(line: &str) -> Option<(&str, Status)> {
     static RESULT: Pattern = LazyLock::new(|| pattern(r"^([✓✕○])ω(.+?)(?:ω\(\d+ω*m?s\))?$"));
@@ -18,11 +18,7 @@ fn upstream_line(line: &str) -> Option<(&str, Status)> {
 
 /// Every line with one of three marks: the title, without its suites.
 pub(super) fn upstream(log: &str) -> Result<Vec<Observation>, ParseError> {
-    Ok(log
-        .split('\n')
-        .zip(1..)
-        .filter_map(|(line, at)| upstream_line(line).map(|(name, status)| Observation::new(name, status, at)))
-        .collect())
+    Ok(line_by_line(log, upstream_line))
 }
 
 /// Full names (`file > suite > title`) from the tree below each `PASS` or `FAIL` line; failure details and

@@ -144,6 +144,14 @@ impl Observation {
     }
 }
 
+/// Reads as most upstream parsers do: split at LF alone, one result a line at most.
+fn line_by_line(log: &str, result: fn(&str) -> Option<(&str, Status)>) -> Vec<Observation> {
+    let lines = log.split('\n').zip(1..);
+    lines
+        .filter_map(|(line, at)| result(line).map(|(name, status)| Observation::new(name, status, at)))
+        .collect()
+}
+
 /// A line that tells of a failure of something larger than a test: a file, a package, a crate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SuiteFailure {

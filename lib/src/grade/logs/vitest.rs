@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::text::{Pattern, pattern, trim};
-use super::{Observation, ParseError, Status, SuiteFailure};
+use super::{Observation, ParseError, Status, SuiteFailure, line_by_line};
 
 fn upstream_line(line: &str) -> Option<(&str, Status)> {
     static RESULT: Pattern = LazyLock::new(|| pattern(r"^([✓×↓])ω(.+?)(?:ω(?:\d+ω*m?s?|\[skipped\]))?$"));
@@ -18,11 +18,7 @@ fn upstream_line(line: &str) -> Option<(&str, Status)> {
 
 /// Every line with one of three marks; a number at the end counts as a duration.
 pub(super) fn upstream(log: &str) -> Result<Vec<Observation>, ParseError> {
-    Ok(log
-        .split('\n')
-        .zip(1..)
-        .filter_map(|(line, at)| upstream_line(line).map(|(name, status)| Observation::new(name, status, at)))
-        .collect())
+    Ok(line_by_line(log, upstream_line))
 }
 
 /// All marks of all versions; no file lines, no output of tests; durations only with a unit.
