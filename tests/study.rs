@@ -169,6 +169,7 @@ fn a_failed_endpoint_is_missing_and_tried_again() {
     let nobody = ["--endpoint", "reader=http://127.0.0.1:9/v1"];
     let output = study.command("run", &nobody).output().unwrap();
     assert_eq!(output.status.code(), Some(5), "{}", told(&output));
+    assert!(told(&output).contains("asking again in"), "{}", told(&output));
     let record = study.json("trials/off/reader/1/quillon__tabletalk-11/verdict.json");
     assert_eq!(record["verdict"], "infrastructure");
     let output = study.run(&[]);

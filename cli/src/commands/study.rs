@@ -121,7 +121,11 @@ async fn run_study(
         ui::note(&format!("warning: {warning}"));
     }
     let stop = Arc::new(Stop::default());
-    let progress = Progress::new();
+    let progress = Arc::new(Progress::new());
+    let told = progress.clone();
+    bench.on_retry(Arc::new(move |reason, wait| {
+        told.say(&format!("model: {reason}; asking again in {} s", wait.as_secs().max(1)));
+    }));
     let tell = |event: &Event| {
         if json && let Ok(line) = serde_json::to_string(event) {
             ui::data(&line);

@@ -13,7 +13,7 @@ use crate::agent;
 use crate::context;
 use crate::dataset::{self, History, HistoryStore, MergeDates};
 use crate::grade::files::write_json;
-use crate::llm::{Limiter, Secret, recorded_run};
+use crate::llm::{Limiter, OnRetry, Secret, recorded_run};
 use crate::memory;
 use crate::sandbox::environment::{Environments, Settings};
 use crate::sandbox::{Backend, Mount};
@@ -46,6 +46,7 @@ pub struct Bench {
     pub(super) targets: BTreeMap<InstanceId, Target>,
     pub(super) replays: BTreeMap<String, PathBuf>,
     pub(super) limiter: Limiter,
+    pub(super) on_retry: Option<OnRetry>,
     pub(super) lock: Lock,
     warnings: Vec<String>,
 }
@@ -97,6 +98,7 @@ impl Bench {
             targets,
             replays,
             limiter: Limiter::default(),
+            on_retry: None,
             lock,
             warnings: loaded.warnings,
         })
@@ -105,6 +107,11 @@ impl Bench {
     /// What was noticed while reading, for people.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// Tells of every model call that failed and is made again.
+    pub fn on_retry(&mut self, tell: OnRetry) {
+        self.on_retry = Some(tell);
     }
 
     /// Number of targets, excluded ones included.

@@ -127,7 +127,10 @@ impl Trial<'_> {
         let name = &self.key.solver;
         match self.bench.design.solvers.get(name) {
             Some(Solver::Openai(endpoint)) => {
-                let model = OpenAi::sharing((**endpoint).clone(), &self.bench.limiter)?;
+                let mut model = OpenAi::sharing((**endpoint).clone(), &self.bench.limiter)?;
+                if let Some(tell) = &self.bench.on_retry {
+                    model = model.telling(tell.clone());
+                }
                 Ok(Box::new(Journaled::open(&journal, model)?))
             }
             Some(Solver::Replay { .. }) => {
