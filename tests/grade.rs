@@ -1,5 +1,4 @@
 //! `memtrial grade`: what it refuses before it starts any sandbox.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 use std::fs;
 
