@@ -13,7 +13,7 @@ use super::error::DatasetError;
 use super::store::{HistoryStore, key};
 use crate::task::{InstanceId, Task};
 use crate::trajectory::{
-    Limits, Part, StreamReport, Summary, SummaryBuilder, Trajectory, TrajectoryError, stream_file,
+    Limits, Part, StreamReport, Summary, Trajectory, TrajectoryError, stream_file, summarize,
 };
 
 /// What "earlier" means.
@@ -314,15 +314,11 @@ impl Entry {
     /// # Errors
     /// As [`Entry::stream`].
     pub fn summary(&self, limits: &Limits) -> Result<Summary, DatasetError> {
-        let mut builder = SummaryBuilder::default();
-        let report = self.stream(limits, &mut |part| {
-            match part {
-                Part::Field { key, value } => builder.field(key, value),
-                Part::Message { message, .. } => builder.message(&message),
-            }
-            ControlFlow::Continue(())
-        })?;
-        Ok(builder.finish(&report))
+        let summary = summarize(&self.path, limits)?;
+        match summary.instance_id.as_deref().filter(|stated| *stated != self.id.as_str()) {
+            None => Ok(summary),
+            Some(stated) => Err(self.misnamed(stated)),
+        }
     }
 
     /// The SHA-256 of the file, in hexadecimal.

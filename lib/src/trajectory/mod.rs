@@ -12,6 +12,7 @@ mod format;
 pub mod json;
 mod message;
 mod replies;
+mod skim;
 mod stream;
 mod summary;
 mod whole;
