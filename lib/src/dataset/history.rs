@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest, Sha256};
@@ -219,6 +220,31 @@ impl History {
     /// The runs that the target may learn from, earliest first.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// Summaries of all entries, in their order, read on all processors.
+    pub fn summaries(&self, limits: &Limits) -> Vec<Result<Summary, DatasetError>> {
+        let readers = std::thread::available_parallelism().map_or(1, usize::from).min(self.entries.len());
+        let next = AtomicUsize::new(0);
+        let read = || {
+            let mut done = Vec::new();
+            while let index = next.fetch_add(1, Ordering::Relaxed)
+                && let Some(entry) = self.entries.get(index)
+            {
+                done.push((index, entry.summary(limits)));
+            }
+            done
+        };
+        let mut summaries: Vec<_> = std::thread::scope(|scope| {
+            let readers: Vec<_> = (1..readers).map(|_| scope.spawn(read)).collect();
+            let own = read();
+            let join = |reader: std::thread::ScopedJoinHandle<'_, _>| {
+                reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            own.into_iter().chain(readers.into_iter().flat_map(join)).collect()
+        });
+        summaries.sort_by_key(|(index, _)| *index);
+        summaries.into_iter().map(|(_, summary)| summary).collect()
     }
 
     /// Whether the target may learn from this task's run: hosts ask before they accept a record.
