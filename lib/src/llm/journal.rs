@@ -159,22 +159,33 @@ fn lock(log: &Mutex<Log>) -> std::sync::MutexGuard<'_, Log> {
     log.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The entries, and how many bytes they take; a last line beyond that is torn.
-/// What the calls of a journal cost; a torn last line is left out, a missing file holds no call.
+/// What the calls of a journal cost, the first `skip` left out; a torn last line is no call, a missing file holds none.
 ///
 /// # Errors
 /// When the file cannot be read or is no journal.
-pub fn spent(path: &Path) -> Result<Cost, LlmError> {
-    let wrong = |reason: String| LlmError::Journal { path: path.display().to_string(), reason };
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Cost::ZERO),
-        Err(error) => return Err(wrong(error.to_string())),
-    };
-    let (entries, _) = parse(&bytes).map_err(wrong)?;
-    Ok(entries.iter().fold(Cost::ZERO, |sum, entry| sum.plus(entry.reply.cost)))
+pub fn spent(path: &Path, skip: u64) -> Result<Cost, LlmError> {
+    let paid = read(path)?.into_iter().skip(usize::try_from(skip).unwrap_or(usize::MAX));
+    Ok(paid.fold(Cost::ZERO, |sum, entry| sum.plus(entry.reply.cost)))
 }
 
+/// How many calls a journal holds.
+///
+/// # Errors
+/// As [`spent`].
+pub fn recorded(path: &Path) -> Result<u64, LlmError> {
+    Ok(read(path)?.len() as u64)
+}
+
+fn read(path: &Path) -> Result<VecDeque<Entry>, LlmError> {
+    let wrong = |reason: String| LlmError::Journal { path: path.display().to_string(), reason };
+    match fs::read(path) {
+        Ok(bytes) => parse(&bytes).map(|(entries, _)| entries).map_err(wrong),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(VecDeque::new()),
+        Err(error) => Err(wrong(error.to_string())),
+    }
+}
+
+/// The entries, and how many bytes they take; a last line beyond that is torn.
 fn parse(bytes: &[u8]) -> Result<(VecDeque<Entry>, usize), String> {
     let (mut entries, mut whole) = (VecDeque::new(), 0);
     for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
