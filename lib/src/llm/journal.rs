@@ -5,6 +5,7 @@
 //! answered from the file; a call that differs from the one recorded means that the run has diverged.
 
 use std::collections::VecDeque;
+use std::fs::TryLockError;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -53,12 +54,10 @@ impl<M> Journaled<M> {
         let wrong = |reason: String| LlmError::Journal { path: name.clone(), reason };
         let io = |error: std::io::Error| wrong(error.to_string());
         let mut file = fs::OpenOptions::new().read(true).append(true).create(true).open(path).map_err(io)?;
-        match file.file().try_lock() {
+        match take_alone(file.file()) {
             Ok(()) => {}
-            Err(std::fs::TryLockError::WouldBlock) => {
-                return Err(wrong("another process is writing it".into()));
-            }
-            Err(std::fs::TryLockError::Error(error)) => return Err(io(error)),
+            Err(TryLockError::WouldBlock) => return Err(wrong("another process is writing it".into())),
+            Err(TryLockError::Error(error)) => return Err(io(error)),
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(io)?;
@@ -84,6 +83,19 @@ impl<M> Journaled<M> {
     /// Bytes of a torn last line that were cut off when it was opened; 0: there was none.
     pub fn torn(&self) -> u64 {
         self.torn
+    }
+}
+
+/// Locks a file for this process, where its file system has locks: some that machines share have none.
+pub(crate) fn take_alone(file: &std::fs::File) -> Result<(), TryLockError> {
+    match file.try_lock() {
+        Err(TryLockError::Error(error))
+            if error.kind() == std::io::ErrorKind::Unsupported
+                || error.raw_os_error() == Some(rustix::io::Errno::NOLCK.raw_os_error()) =>
+        {
+            Ok(())
+        }
+        taken => taken,
     }
 }
 

@@ -14,6 +14,7 @@ mod stream;
 
 pub use client::{Limiter, OnRetry, OpenAi};
 pub use endpoint::{Endpoint, Secret};
+pub(crate) use journal::take_alone;
 pub use journal::{Journaled, recorded, spent};
 pub use price::{Price, Prices};
 pub use probe::{Probe, SeedSupport, probe, probe_seed};

@@ -205,6 +205,7 @@ impl Trial<'_> {
     /// The record of a trial without an end of its own: the infrastructure failed, or the recorded run that it replays
     /// ended without a submission.
     fn failed(&self, fault: &Fault, retrieved: Option<&Retrieved>) -> Result<Tried, StudyError> {
+        self.assert_writable()?;
         let sunk = self.bench().sunk(self.key, self.attempt)?;
         let spent = self.bench().spent(self.key, self.attempt);
         Ok(Tried::Record(Box::new(TrialRecord {
@@ -224,6 +225,13 @@ impl Trial<'_> {
             agent_seconds: 0.0,
             grade_seconds: 0.0,
         })))
+    }
+
+    /// Where the study's folder cannot be written to, every trial would fail, and every answer paid for be lost.
+    fn assert_writable(&self) -> Result<(), StudyError> {
+        let probe = self.bench().layout.attempt(self.key, self.attempt).join(".writable");
+        write(&probe, &[b'x'; 4096])?;
+        std::fs::remove_file(&probe).map_err(StudyError::io(&probe))
     }
 
     /// One store serves every solver and replicate of its target: each trial bears its share.

@@ -7,10 +7,10 @@ mod recipe;
 mod repository;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -152,21 +152,24 @@ impl Environments {
         })
     }
 
-    /// Waits until no other process on this machine builds this layer. The file's end lets the next one in.
+    /// Waits until no other process on this machine builds this layer; the file's end lets the next one in. Where a
+    /// build outlasts every installation its process is suspended: the layer is built here as well, and the first one
+    /// committed stays.
     async fn among_processes(&self, key: &str) -> Result<File, EnvironmentError> {
         let folder = self.backend.cache().join("building");
         let path = folder.join(format!("{key}.lock"));
-        let lock = {
-            let path = path.clone();
-            move || {
-                fs_err::create_dir_all(&folder)?;
-                let file = File::create(path)?;
-                file.lock()?;
-                Ok(file)
+        let failed = |source| EnvironmentError::Io { path: path.clone(), source };
+        fs_err::create_dir_all(&folder).map_err(failed)?;
+        let file = File::create(&path).map_err(failed)?;
+        let began = Instant::now();
+        while began.elapsed() < self.settings.install_timeout {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => tokio::time::sleep(Duration::from_millis(50)).await,
+                Err(TryLockError::Error(source)) => return Err(failed(source)),
             }
-        };
-        let locked = tokio::task::spawn_blocking(lock).await.unwrap_or_else(|error| Err(error.into()));
-        locked.map_err(|source| EnvironmentError::Io { path, source })
+        }
+        Ok(file)
     }
 
     /// The digest of all that goes into a task's environment, in hex.

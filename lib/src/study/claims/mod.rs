@@ -280,3 +280,6 @@ fn beat(log: &Log, run: u64) -> PathBuf {
 fn silent_for_a_lease(log: &Log, owner: &Owner) -> bool {
     heart::age(&beat(log, owner.run)).is_none_or(|age| age > Duration::from_secs(owner.lease))
 }
+
+#[cfg(test)]
+mod tests;
