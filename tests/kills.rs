@@ -121,11 +121,24 @@ fn a_trial_killed_between_any_two_writes_ends_as_if_it_had_not_been() {
             assert_eq!(graded(&trial), graded(&full), "what was graded is not graded again");
         }
     }
-    // between the end's entry and the record's place: the record is made again
+    // a damaged record is named, and what to do
+    std::fs::write(trial.join("verdict.json"), "").unwrap();
+    let output = study.run(&[]);
+    assert_eq!(output.status.code(), Some(3), "{}", told(&output));
+    assert!(told(&output).contains("remove the file to have it made again"), "{}", told(&output));
+    // so is one whose process was killed between the end's entry and the record's place
     std::fs::remove_file(trial.join("verdict.json")).unwrap();
     let before = study.reader.count();
     assert_eq!(study.run(&[]).status.code(), Some(0));
     assert_eq!((study.records(&FEW[..1]), study.reader.count()), (whole, before));
+
+    // a line that is whole and no event: what it stood for is lost, so the attempt is, and its cost is kept
+    cut_back(&full, &trial, &writes[..14]);
+    std::fs::write(trial.join("events.jsonl"), "nonsense\n").unwrap();
+    let output = study.run(&[]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let record = &study.records(&FEW[..1])[&("bm25", id.to_owned())];
+    assert_eq!((&record["attempts"], &record["abandoned_cost"]["calls"]), (&2.into(), &2.into()), "{record}");
 }
 
 /// Random numbers from a seed.

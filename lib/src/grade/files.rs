@@ -87,9 +87,9 @@ pub fn make_folder(path: &Path) -> Result<(), OutError> {
     }
     let above = folder_of(path);
     make_folder(above)?;
-    let made = fs_err::create_dir(path)
+    let made = std::fs::create_dir(path)
         .or_else(|error| if path.is_dir() { Ok(()) } else { Err(error) })
-        .and_then(|()| fs_err::File::open(above)?.sync_all());
+        .and_then(|()| File::open(above)?.sync_all());
     made.map_err(|error| OutError::new(path, error))
 }
 

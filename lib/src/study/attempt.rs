@@ -60,16 +60,16 @@ impl Bench {
         self.mark(key, attempt, reason, None)
     }
 
-    /// Leaves the present attempt to a worker that may come back, unless that has been done for its claim.
-    pub(super) fn leave(&self, key: &TrialKey, claim: u64, reason: &str) -> Result<(), StudyError> {
+    /// Leaves the present attempt to a worker that may come back; `false` where that has been done for its claim.
+    pub(super) fn leave(&self, key: &TrialKey, claim: u64, reason: &str) -> Result<bool, StudyError> {
         let mut attempt = 1;
         while let Some(before) = self.abandoned(key, attempt)? {
             if before.claim >= Some(claim) {
-                return Ok(());
+                return Ok(false);
             }
             attempt += 1;
         }
-        self.mark(key, attempt, reason, Some(claim))
+        self.mark(key, attempt, reason, Some(claim)).map(|()| true)
     }
 
     /// What an attempt has spent on model calls so far.

@@ -231,8 +231,9 @@ impl<'a> Shift<'a> {
         if let Some((number, owner)) = &claim.before {
             let worker = owner.worker.clone();
             let reason = format!("taken over from worker {worker}, which gave no sign of life for its lease");
-            self.bench.leave(key, *number, &reason)?;
-            self.tell(Event::TakenOver { key: key.clone(), worker })?;
+            if self.bench.leave(key, *number, &reason)? {
+                self.tell(Event::TakenOver { key: key.clone(), worker })?;
+            }
         }
         let ended = tokio::select! {
             biased;

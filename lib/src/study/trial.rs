@@ -12,7 +12,7 @@ use super::design::Solver;
 use super::remember::{RememberError, block};
 use super::shift::Shift;
 use super::{MemoryNote, StudyError, TrialKey, TrialRecord, layout};
-use crate::agent::{self, AgentError, Finished, SystemClock, Uname};
+use crate::agent::{self, AgentError, Finished, JournalError, SystemClock, Uname};
 use crate::context::Full;
 use crate::grade::files::{json_bytes, make_folder, write, write_json, write_new};
 use crate::grade::{self, Coding, Graded, VerdictClass};
@@ -241,8 +241,14 @@ impl Trial<'_> {
     }
 }
 
+/// Whether the attempt's record cannot be gone on with.
 fn is_divergence(error: &AgentError) -> bool {
-    matches!(error, AgentError::Diverged { .. } | AgentError::Model(LlmError::Diverged { .. }))
+    matches!(
+        error,
+        AgentError::Diverged { .. }
+            | AgentError::Model(LlmError::Diverged { .. })
+            | AgentError::Journal(JournalError::Corrupt { .. })
+    )
 }
 
 /// Grades a patch in a fresh sandbox.

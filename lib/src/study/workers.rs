@@ -23,7 +23,7 @@ pub struct AtWork {
 }
 
 impl Bench {
-    /// Who is at work, in the order of their names.
+    /// Who is at work, in the order of their names; of those that are lost only who left trials unfinished.
     ///
     /// # Errors
     /// When a claim cannot be read.
@@ -41,6 +41,7 @@ impl Bench {
                 at.trials.push(key);
             }
         }
+        found.retain(|at| !at.lost || !at.trials.is_empty());
         Ok(found)
     }
 }
