@@ -64,9 +64,9 @@ struct RunArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    worker: WorkerArgs,
-    #[command(flatten)]
     cache: CacheArgs,
+    #[command(flatten)]
+    worker: WorkerArgs,
 }
 
 /// How the process takes part where several run one study.
