@@ -24,4 +24,4 @@ pub use message::{Action, Message, Observation, Role, Usage};
 pub use replies::{RecordedReply, recorded_replies};
 pub use stream::{Limits, Part, StreamReport, stream, stream_file};
 pub use summary::{Summary, SummaryBuilder, issue_text, summarize};
-pub use whole::{Trajectory, write_atomic};
+pub use whole::{Trajectory, create_atomic, write_atomic};
