@@ -42,6 +42,7 @@ struct World {
     policy: Full,
     memory: Option<String>,
     output: OutputLimit,
+    format: TrajectoryFormat,
     folder: tempfile::TempDir,
 }
 
@@ -67,6 +68,7 @@ impl World {
             policy: Full::default(),
             memory: None,
             output: OutputLimit::default(),
+            format: TrajectoryFormat::Mini,
             folder: tempfile::tempdir().unwrap(),
         }
     }
@@ -90,6 +92,7 @@ impl World {
             memory: self.memory.as_deref(),
             policy: &self.policy,
             folder: self.folder.path(),
+            format: self.format,
             clock,
             facts: Map::from_iter([("condition".to_owned(), json!("off"))]),
         })
@@ -395,14 +398,17 @@ async fn a_submission_that_the_sandbox_cut_is_none_and_the_run_goes_on() {
 async fn model_failures_have_the_names_of_their_classes() {
     let endpoint = || "http://e".to_owned();
     let refused = |status| LlmError::Refused { endpoint: endpoint(), status, reason: "no".into() };
-    let unreachable = LlmError::Unreachable { endpoint: endpoint(), reason: "down".into(), attempts: 3 };
+    let unreachable =
+        |status| LlmError::Unreachable { endpoint: endpoint(), reason: "down".into(), attempts: 3, status };
     for (error, expected) in [
         (refused(401), "AuthenticationError"),
         (refused(403), "PermissionDeniedError"),
         (refused(404), "NotFoundError"),
         (refused(400), "BadRequestError"),
         (refused(503), "InternalServerError"),
-        (unreachable, "APIConnectionError"),
+        (unreachable(None), "APIConnectionError"),
+        (unreachable(Some(429)), "RateLimitError"),
+        (unreachable(Some(503)), "InternalServerError"),
     ] {
         let world = World::new("");
         let model = ScriptedModel::new([Err(error)]);
