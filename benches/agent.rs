@@ -3,6 +3,7 @@
 //! `cargo bench --bench agent -- steps 500` measures one run of so many steps; `-- many 500 20` measures 500 runs of 20
 //! steps at once. `benches/agent.sh` puts mini-swe-agent beside the first.
 
+use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -155,6 +156,6 @@ async fn main() -> Result<(), Failure> {
         "steps_per_second": done as f64 / wall,
         "peak_kib_per_run": peak()?.saturating_sub(base) / runs,
     });
-    println!("{report}");
+    writeln!(std::io::stdout(), "{report}")?;
     Ok(())
 }

@@ -3,13 +3,12 @@
 import json
 
 DONE = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
-PRINT = "python3 -c 'import sys; sys.stdout.write({})'"
 # A price of 2**-20 dollars a prompt token: this many cost a quarter of a dollar, exactly.
 QUARTER = {"prompt_tokens": 262144, "completion_tokens": 0}
 
 BASE = {
     "agent": {"system_template": "S {{system}}", "instance_template": "Do {{task}} in {{machine}}.", "cost_limit": 0},
-    "environment": {"timeout": 2, "env": {"GREETING": "h\u00e9"}},
+    "environment": {"timeout": 6, "env": {"GREETING": "h\u00e9"}},
     "model": {"format_error_template": "{{error}}|{{finish_reason}}|{{actions|length}}"},
 }
 BASE_V1 = {
@@ -19,7 +18,7 @@ BASE_V1 = {
         "format_error_template": "{{actions|length}} {{actions}} of {{task}}",
         "timeout_template": "{{action['action']}} of {{action.content}}: {{output}}",
     },
-    "environment": {"timeout": 2, "env": {"GREETING": "h\u00e9"}},
+    "environment": {"timeout": 6, "env": {"GREETING": "h\u00e9"}},
     "model": {},
 }
 
@@ -99,6 +98,11 @@ def escaped(code):
     return "".join(f"\\x{code[i:i + 2]}" for i in range(0, len(code), 2))
 
 
+def repeat(text, count):
+    """A command that prints a text so often, without line breaks."""
+    return f"yes '{text}' | head -n {count} | tr -d '\\n'"
+
+
 def case(name, *replies, known=None, config=None, base=BASE, kind="tools", environment="local"):
     """kind: tools, text or responses. known: why the two differ."""
     return {
@@ -136,7 +140,7 @@ def rules():
     yield case("cost limit", *[call("ls", usage=QUARTER)] * 3, config={"agent": {"cost_limit": 0.5}})
     yield case("cost limit reached by a format error", say("hm", usage=QUARTER), config={"agent": {"cost_limit": 0.2}})
     yield case("wall-clock limit", call("sleep 1.2"), call("ls"), config={"agent": {"wall_time_limit_seconds": 1}})
-    yield case("time-out", call("echo before; sleep 9", "echo after"), SUBMIT)
+    yield case("time-out", call("echo before; sleep 60", "echo after"), SUBMIT)
     yield case("unicode", call("echo $GREETING; printf '\\360\\237\\230\\200 \\377\\303 e\\314\\201'"), SUBMIT)
     yield case("binary output", call("head -c 700 /dev/zero; printf '\\001\\002\\033[0m\\200\\376'"), SUBMIT)
     yield case("no output, no newline", call("true", "printf x"), SUBMIT)
@@ -147,7 +151,7 @@ def rules():
     yield case("an empty command", call("", "   "), SUBMIT)
     yield case("nothing stays between commands", call("cd /; export A=1; B=2", "pwd | wc -l; echo $A$B"), SUBMIT)
     yield case("carriage returns", call("printf 'a\\r\\nb\\rc'", "printf 'x\\r'"), SUBMIT)
-    yield case("truncation", call(*[PRINT.format(f'"é" * {n}') for n in (9_999, 10_000, 10_001, 30_000)]), SUBMIT,
+    yield case("truncation", call(*[repeat("é", n) for n in (9_999, 10_000, 10_001, 30_000)]), SUBMIT,
                config={"model": {"observation_template":
                    "{% if output.output|length < 10000 %}{{output.output}}{% else %}{{output.output[:5000]}}"
                    "[{{output.output|length - 10000}}]{{output.output[-5000:]}}{% endif %}"}})
@@ -191,7 +195,7 @@ def text():
     yield made("text mode", block("ls"), say("none"), block("a", "b"), block("\n\n echo x \n\n"), block(f"echo {DONE}"))
     yield made("text mode, own pattern", say("<c>echo a\necho b</c>"), say("<c>a</c><c>b</c>", finish_reason="length"),
                say(f"<c>echo {DONE}; echo é</c>"), config={"model": {"action_regex": "<c>(.*?)</c>"}})
-    yield made("text mode, time-out", block("echo before; sleep 9"), block(f"echo {DONE}"))
+    yield made("text mode, time-out", block("echo before; sleep 60"), block(f"echo {DONE}"))
 
 
 def responses():
@@ -213,7 +217,7 @@ def responses():
                config={"agent": {"max_consecutive_format_errors": 0}})
     yield made("step limit", respond("ls"), respond("ls"), config={"agent": {"step_limit": 1}})
     yield made("cost limit", *[respond("ls", usage=QUARTER)] * 3, config={"agent": {"cost_limit": 0.5}})
-    yield made("time-out", respond("echo before; sleep 9", "echo after"), done)
+    yield made("time-out", respond("echo before; sleep 60", "echo after"), done)
     yield made("unicode", respond("echo $GREETING; printf '\\360\\237\\230\\200 \\377'"), done)
     yield made("context window exceeded", respond("ls"), TOO_LONG)
     yield made("wrong key", refusal(401, "Incorrect API key provided", code="invalid_api_key"))
@@ -233,7 +237,7 @@ def version_1():
     yield made("format errors without limit", *[say("hm")] * 6, done)
     yield made("blanks around a command", bash("\n\n echo x \n\n"), done)
     yield made("cost limit", *[bash("ls", usage=QUARTER)] * 3, config={"agent": {"cost_limit": 0.5}})
-    yield made("time-out", bash("echo before é; exec sleep 9"), bash("printf 'a\\r\\n'; exec sleep 9"), done)
+    yield made("time-out", bash("echo before é; exec sleep 60"), bash("printf 'a\\r\\n'; exec sleep 60"), done)
     yield made("unicode", bash("echo $GREETING; printf '\\360\\237\\230\\200 \\377\\303'"), done)
     yield made("binary output", bash("head -c 700 /dev/zero; printf '\\001\\033[0m\\200'"), done)
     yield made("several lines", bash("cat <<'X'\na\n\n  b $HOME\nX\nfor i in 1 2; do\n  echo $i\ndone"), done)
@@ -267,10 +271,10 @@ def shipped(folder):
         v1 = "action_observation_template" in path.read_text()
         text = v1 or "textbased" in name or "backticks" in name or name == "default.yaml"
         do = bash if v1 else block if text else call
-        slow = [] if v1 else [do("echo before; sleep 9")]
+        slow = [] if v1 else [do("echo before; sleep 60")]
         contexts = [
             do("echo short"), do("printf 'é 😀 <&> no newline'"), do("false"), do("true"),
-            do(PRINT.format('"é" * 9999')), do(PRINT.format('"x" * 10000')), do(PRINT.format('"😀\\n" * 6000')),
+            do(repeat("é", 9_999)), do(repeat("x", 10_000)), do("yes 😀 | head -n 6000"),
             do("printf '%s' \"it's a \\\\ \" \"\\\"<b>\\\"\""), *slow,
             *[say("nothing", finish_reason=reason) for reason in ("stop", "length", "tool_calls")],
             *([do("a", "b")] if text else [raw_call(("bash", "{")), raw_call(("sh", "{}"), finish_reason="length")]),
@@ -278,7 +282,7 @@ def shipped(folder):
         ]
         more = {} if v1 else {"agent": {"max_consecutive_format_errors": 0}}
         kind = "v1" if v1 else "text" if text else "tools"
-        layers = [str(file) for file in files] + [more | {"environment": {"timeout": 1, "cwd": None}}]
+        layers = [str(file) for file in files] + [more | {"environment": {"timeout": 30 if v1 else 5, "cwd": None}}]
         # One file names a variable that nothing defines: no run of it starts, there or here.
         known = START if "roulette" in name else None
         yield {"name": name, "config": layers, "replies": contexts, "known": known, "kind": kind, "environment": "local"}

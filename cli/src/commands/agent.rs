@@ -91,9 +91,7 @@ pub struct RunArgs {
 /// The choices of `--trajectory-format`.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub enum Format {
-    /// ID.traj.json
     Mini,
-    /// ID.traj.json and ID.atif.json
     Both,
 }
 

@@ -377,3 +377,7 @@ fn sha256(value: &Value) -> String {
 #[cfg(test)]
 #[path = "driver_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "driver_output_tests.rs"]
+mod output_tests;

@@ -27,7 +27,7 @@ impl Clock for Ticking {
 }
 
 /// A clock that stands still.
-struct Still;
+pub(super) struct Still;
 
 impl Clock for Still {
     fn unix(&self) -> f64 {
@@ -35,19 +35,19 @@ impl Clock for Still {
     }
 }
 
-struct World {
+pub(super) struct World {
     config: Config,
     task: SolverView,
     place: Place,
     policy: Full,
     memory: Option<String>,
     output: OutputLimit,
-    format: TrajectoryFormat,
-    folder: tempfile::TempDir,
+    pub(super) format: TrajectoryFormat,
+    pub(super) folder: tempfile::TempDir,
 }
 
 impl World {
-    fn new(more: &str) -> Self {
+    pub(super) fn new(more: &str) -> Self {
         let layers = [Layer::from_yaml("a", YAML).unwrap(), Layer::from_yaml("b", more).unwrap()];
         Self {
             config: Config::from_layers(&layers).unwrap().config,
@@ -73,7 +73,7 @@ impl World {
         }
     }
 
-    async fn run(
+    pub(super) async fn run(
         &self,
         model: &dyn Model,
         sandbox: &mut FolderSandbox,
@@ -99,14 +99,14 @@ impl World {
         .await
     }
 
-    fn trajectory(&self) -> Value {
+    pub(super) fn trajectory(&self) -> Value {
         let text = std::fs::read(self.folder.path().join("acme__widget-7.traj.json")).unwrap();
         serde_json::from_slice(&text).unwrap()
     }
 }
 
 /// A repository with one commit.
-async fn repository() -> FolderSandbox {
+pub(super) async fn repository() -> FolderSandbox {
     let mut sandbox = FolderSandbox::new().unwrap();
     let command = "git init -q . && echo 'x = 1' > w.py && git add -A && \
                    git -c user.name=a -c user.email=a@b commit -qm one";
@@ -116,7 +116,7 @@ async fn repository() -> FolderSandbox {
     sandbox
 }
 
-fn script(turns: &[Value]) -> ScriptedModel {
+pub(super) fn script(turns: &[Value]) -> ScriptedModel {
     ScriptedModel::new(turns.iter().map(|message| Ok(reply(message.clone(), "stop", Some(0.01)))))
 }
 
