@@ -81,7 +81,7 @@ fn list_shows_what_a_target_may_learn_from() {
 #[test]
 fn convert_writes_a_document_for_each_run_and_names_what_is_none() {
     let folder = store();
-    let convert = |more: &[&str]| memtrial(folder.path(), &[&["history", "convert"], more].concat());
+    let convert = |more: &[&str]| memtrial(folder.path(), &[&["history", "convert"][..], more].concat());
     let (code, out, err) = convert(&["history", "--out", "atif"]);
     assert_eq!((code, err.as_str()), (0, ""));
     assert_eq!(out, "5 runs with 15 steps written to atif\n");
