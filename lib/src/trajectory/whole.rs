@@ -207,6 +207,21 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_atomic_with(path, |error| error, |out| out.write_all(bytes))
 }
 
+/// Writes a file in one step where there is none of this name: of several processes exactly one gets `true`.
+///
+/// # Errors
+/// When the folder cannot be written.
+pub fn create_atomic(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let (folder, mut file) = temporary_beside(path)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    match file.persist_noclobber(path) {
+        Ok(_) => std::fs::File::open(folder)?.sync_all().map(|()| true),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error.error),
+    }
+}
+
 /// As [`write_atomic`], for what is made while it is written.
 ///
 /// # Errors
@@ -228,6 +243,7 @@ pub(super) fn write_atomic_with<T, E>(
     Ok(made)
 }
 
+/// An empty temporary file beside `path`, and the folder of both.
 fn temporary_beside(path: &Path) -> io::Result<(&Path, tempfile::NamedTempFile)> {
     use std::os::unix::fs::PermissionsExt;
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
