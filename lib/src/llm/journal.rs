@@ -23,7 +23,7 @@ use super::{Cost, LlmError, Model, Reply, Request};
 struct Entry {
     /// The call, from 1.
     n: u64,
-    /// What was asked, by [`digest`].
+    /// What was asked, by [`Asked`].
     request_sha256: String,
     reply: Reply,
 }
@@ -34,10 +34,18 @@ pub struct Journaled<M> {
     model: M,
     path: String,
     /// Held for the length of a call: the calls of one trial are a sequence.
-    turn: tokio::sync::Mutex<u64>,
+    turn: tokio::sync::Mutex<Turn>,
     log: Arc<Mutex<Log>>,
     recorded: u64,
     torn: u64,
+}
+
+/// How far the run has come.
+#[derive(Debug, Default)]
+struct Turn {
+    /// Calls answered.
+    n: u64,
+    asked: Asked,
 }
 
 /// The file, and what it holds beyond the calls made so far.
@@ -72,7 +80,7 @@ impl<M> Journaled<M> {
         }
         let recorded = pending.len() as u64;
         let log = Arc::new(Mutex::new(Log { file, pending }));
-        Ok(Self { model, path: name, turn: tokio::sync::Mutex::new(0), log, recorded, torn })
+        Ok(Self { model, path: name, turn: tokio::sync::Mutex::default(), log, recorded, torn })
     }
 
     /// How many calls the journal held when it was opened.
@@ -126,8 +134,8 @@ impl Log {
 impl<M: Model> Model for Journaled<M> {
     async fn complete(&self, request: &Request) -> Result<Reply, LlmError> {
         let mut turn = self.turn.lock().await;
-        let n = *turn + 1;
-        let asked = digest(self.model.name(), request);
+        let n = turn.n + 1;
+        let asked = turn.asked.digest(self.model.name(), request);
         let recorded = lock(&self.log).pending.front().map(|entry| entry.request_sha256.clone());
         match recorded {
             Some(recorded) if recorded != asked => {
@@ -140,7 +148,7 @@ impl<M: Model> Model for Journaled<M> {
             }
         }
         let entry = lock(&self.log).pending.pop_front();
-        *turn = n;
+        turn.n = n;
         entry.map(|entry| entry.reply).ok_or_else(|| self.wrong("a reply just written is gone".into()))
     }
 
@@ -220,11 +228,35 @@ fn parse(bytes: &[u8]) -> Result<(VecDeque<Entry>, usize), String> {
 }
 
 /// What was asked of whom, as SHA-256 in hex. The order of keys does not matter.
-fn digest(model: &str, request: &Request) -> String {
-    let mut asked = json!({"model": model, "messages": request.messages, "tools": request.tools,
-        "params": request.params, "seed": request.seed});
-    sort(&mut asked);
-    Sha256::digest(asked.to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
+///
+/// A conversation repeats itself with each call: only what is new since the last call is hashed.
+#[derive(Debug, Default)]
+struct Asked {
+    head: String,
+    messages: Vec<Value>,
+    hasher: Sha256,
+}
+
+impl Asked {
+    fn digest(&mut self, model: &str, request: &Request) -> String {
+        let head = canonical(json!({"model": model, "api": request.api, "tools": request.tools,
+            "params": request.params, "seed": request.seed}));
+        if head != self.head || !request.messages.starts_with(&self.messages) {
+            *self = Self { hasher: Sha256::new_with_prefix(&head), head, messages: Vec::new() };
+        }
+        for message in &request.messages[self.messages.len()..] {
+            self.hasher.update(b"\n");
+            self.hasher.update(canonical(message.clone()));
+            self.messages.push(message.clone());
+        }
+        self.hasher.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// The JSON of a value, keys in order.
+fn canonical(mut value: Value) -> String {
+    sort(&mut value);
+    value.to_string()
 }
 
 fn sort(value: &mut Value) {

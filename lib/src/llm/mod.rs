@@ -10,6 +10,7 @@ mod journal;
 mod price;
 mod probe;
 mod replay;
+mod responses;
 mod stream;
 
 pub use client::{Limiter, OnRetry, OpenAi};
@@ -112,10 +113,23 @@ impl Cost {
     }
 }
 
-/// One chat completion to ask for.
+/// Which of OpenAI's two interfaces a request is written for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Api {
+    /// Chat completions: `/chat/completions`.
+    #[default]
+    Chat,
+    /// The Responses API, used without state on the server: `/responses`.
+    Responses,
+}
+
+/// One answer to ask for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Request {
-    /// Messages in the wire format of OpenAI chat completions.
+    /// The interface that messages and tools are written for.
+    pub api: Api,
+    /// Messages in the wire format of chat completions, or the `input` items of the Responses API.
     pub messages: Vec<Value>,
     /// Tools in the same format; empty: none are sent.
     pub tools: Vec<Value>,
@@ -128,11 +142,12 @@ pub struct Request {
 /// A model's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
-    /// `choices[0].message`, untouched.
+    /// `choices[0].message`, untouched; of the Responses API the whole response.
     pub message: Value,
-    /// `choices[0].finish_reason`.
+    /// `choices[0].finish_reason`; of the Responses API `length` where the reply hit its limit of tokens, else the
+    /// response's `status`.
     pub finish_reason: Option<String>,
-    /// The whole response, untouched.
+    /// The whole response, untouched; null where it is the message.
     pub response: Value,
     /// What it cost.
     pub cost: Cost,
@@ -166,6 +181,8 @@ pub enum LlmError {
         reason: String,
         /// How often it was tried.
         attempts: u32,
+        /// The HTTP status of the last failure; `None`: the connection failed, or the reply could not be used.
+        status: Option<u16>,
     },
     /// The endpoint refused the request for good (authentication, unknown model, bad parameter).
     #[error("model endpoint {endpoint} refused the request: HTTP {status}: {reason}")]
@@ -215,7 +232,7 @@ pub enum LlmError {
     },
 }
 
-/// Something that answers chat completions.
+/// Something that answers.
 #[async_trait]
 pub trait Model: Send + Sync {
     /// Asks once (retries inside).
