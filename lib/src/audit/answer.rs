@@ -91,9 +91,7 @@ impl<'a> Answer {
             }
         }
         for test in &task.evaluator.fail_to_pass {
-            for name in names_of_test(test) {
-                answer.add(name, Piece::TestName);
-            }
+            answer.add_test(test);
         }
         let hidden = &task.hidden;
         let seen: BTreeSet<&str> = solver.problem_statement.lines().map(str::trim).collect();
@@ -125,6 +123,19 @@ impl<'a> Answer {
             self.add(&format!("# v{version} git bundle"), Piece::Bundle);
         }
         self
+    }
+
+    /// The id of a test, and its own name without parameters where that says something. A test whose own name the base
+    /// commit has is no news.
+    fn add_test(&mut self, test: &str) {
+        let own = test.rsplit("::").next().unwrap_or(test);
+        let own = own.split('[').next().unwrap_or(own).trim();
+        if own.len() >= LONE_LINE / 2 && own != test {
+            self.add(own, Piece::TestName);
+        }
+        if test.chars().count() >= SHORT_LINE && !test.contains(['\n', '\r', '\0']) {
+            self.texts.entry(test.to_owned()).or_insert_with(|| (Piece::TestName, own.to_owned()));
+        }
     }
 
     /// Also search for the addresses of the package's own tarballs at npm's registry.
@@ -168,7 +179,8 @@ impl<'a> Answer {
 
     /// Every text that must not stand in the base commit to tell something.
     pub(super) fn questions(&self) -> Vec<&str> {
-        let texts = self.texts.iter().filter(|(_, (piece, _))| *piece != Piece::Bundle).map(|(text, _)| text);
+        let searched = self.texts.iter().filter(|(_, (piece, _))| *piece != Piece::Bundle);
+        let texts = searched.flat_map(|(text, (_, stands_for))| [text, stands_for]);
         texts.chain(self.words.values().flatten()).map(String::as_str).collect()
     }
 
@@ -177,7 +189,7 @@ impl<'a> Answer {
         let common = |text: &str| at_base.iter().any(|said| said.contains(text));
         self.texts.retain(|text, (piece, stands_for)| {
             // a row's columns are alarms only together with the id
-            *piece == Piece::Column || !(common(text) || common(stands_for))
+            matches!(piece, Piece::Column | Piece::Bundle) || !(common(text) || common(stands_for))
         });
         self.lines.values_mut().for_each(|lines| lines.retain(|line| !common(line)));
         self.words.values_mut().for_each(|words| words.retain(|word| !common(word)));
@@ -249,9 +261,7 @@ impl<'a> Answer {
             return lone(Kind::PullRequest, "the address of the pull request", addresses);
         }
         match of(&Piece::TestName) {
-            Some(names) if !foreign || names.iter().any(|name| name.contains("::")) => {
-                lone(Kind::TestNames, "the name of a test that is to come", names)
-            }
+            Some(names) if !foreign => lone(Kind::TestNames, "the name of a test that is to come", names),
             _ => None,
         }
     }
@@ -311,20 +321,6 @@ fn is_telling(line: &str) -> bool {
 pub(super) fn stem(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.split('.').next().unwrap_or(name)
-}
-
-/// The id of a test, and its own name without parameters where that says something.
-fn names_of_test(test: &str) -> Vec<&str> {
-    let mut names = Vec::new();
-    if test.chars().count() >= SHORT_LINE {
-        names.push(test);
-    }
-    let own = test.rsplit("::").next().unwrap_or(test);
-    let own = own.split('[').next().unwrap_or(own).trim();
-    if own.len() >= 12 && own != test {
-        names.push(own);
-    }
-    names
 }
 
 /// A piece of evidence on one short line.

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use sha2::{Digest, Sha256};
 use tokio::process::Command;
 
-use super::{AuditError, Finding, Remedy, STATE, Subject, listing};
+use super::{AuditError, Finding, Remedy, Subject, listing};
 use crate::sandbox::environment::history::{History, strip_command, taken};
 use crate::sandbox::{Exec, Sandbox};
 
@@ -31,7 +31,7 @@ pub async fn fix(
 ) -> Result<Fixed, AuditError> {
     let mut fixed = Fixed::default();
     if findings.iter().any(|finding| finding.remedy == Remedy::Strip) {
-        let mut history = History::new(&mut *sandbox, &subject.workdir, STATE, subject.timeout);
+        let mut history = History::new(&mut *sandbox, &subject.workdir, subject.timeout);
         fixed.history = history.strip(subject.base.as_deref().unwrap_or_default()).await?;
     }
     for path in removals(findings) {
@@ -64,7 +64,7 @@ pub async fn fix_folder(
     if findings.iter().any(|finding| finding.remedy == Remedy::Strip) {
         let failed = |reason: String| AuditError::Failed { action: "stripping the history", reason };
         let mut command = Command::new("sh");
-        command.args(strip_command(&folder.to_string_lossy(), base.unwrap_or_default()));
+        command.args(strip_command(base.unwrap_or_default())).current_dir(folder);
         command.stdin(Stdio::null()).kill_on_drop(true);
         let output = command.output().await.map_err(|error| failed(format!("sh: {error}")))?;
         if !output.status.success() {

@@ -32,7 +32,7 @@ pub(super) async fn look(
         return Ok(past);
     }
     let base = subject.base.clone().unwrap_or_default();
-    let mut history = History::new(&mut *sandbox, &subject.workdir, STATE, subject.timeout);
+    let mut history = own_history(sandbox, subject);
     let traces = match history.probe(&base).await {
         Ok(traces) => traces,
         Err(HistoryError::Sandbox(error)) => return Err(error.into()),
@@ -77,13 +77,10 @@ pub(super) async fn look(
     for other in others.into_iter().take(MOST_REPOSITORIES) {
         let modules = format!("{own}/modules");
         let found = if listing::is_under(other, &modules) {
-            let mut submodule =
-                History::new(&mut *sandbox, other, &format!("{STATE}-submodule"), subject.timeout);
-            let found = submodule.probe("").await;
-            submodule.clear().await?;
+            let found = History::new(&mut *sandbox, other, subject.timeout).probe("").await;
             found.map(|traces| (traces, Remedy::Strip))
         } else {
-            let mut history = History::new(&mut *sandbox, &subject.workdir, STATE, subject.timeout);
+            let mut history = own_history(sandbox, subject);
             let found = history.related(other).await;
             found.map(|traces| (traces, Remedy::Remove(other.clone())))
         };
@@ -98,6 +95,10 @@ pub(super) async fn look(
         }
     }
     Ok(past)
+}
+
+fn own_history<'a>(sandbox: &'a mut dyn Sandbox, subject: &Subject<'_>) -> History<'a> {
+    History::new(sandbox, &subject.workdir, subject.timeout).with_lists(STATE)
 }
 
 fn other_trace(trace: &Trace, other: &str, remedy: &Remedy, report: &mut Report) {
@@ -131,7 +132,7 @@ async fn graphs(
     if found.is_empty() {
         return Ok(());
     }
-    let known = match History::new(&mut *sandbox, &subject.workdir, STATE, subject.timeout).known().await {
+    let known = match own_history(sandbox, subject).known().await {
         Ok(known) => known,
         Err(HistoryError::Sandbox(error)) => return Err(error.into()),
         Err(error) => {

@@ -5,16 +5,18 @@ use std::time::Duration;
 use super::AuditError;
 use crate::sandbox::{Exec, OutputLimit, Sandbox};
 
-/// Lists type, size and path of everything under the folders `$@`, each entry ended by a NUL (where this `find` cannot,
-/// by a line end).
+/// Lists type, size and path of everything under the folders `$1` but for the folders `$2`, both with blanks between,
+/// each entry ended by a NUL (where this `find` cannot, by a line end).
 const LIST: &str = r"
-set -- $(for root in $ROOTS; do [ -e $root ] && echo $root; done)
-prune='( -path /proc -o -path /sys -o -path /dev ) -prune -o'
+closed=$2
+set -- $(for root in $1; do [ -e $root ] && echo $root; done)
+prune='-path /proc -o -path /sys -o -path /dev'
+for folder in $closed; do prune=$prune' -o -path '$folder; done
 if find / -maxdepth 0 -printf x > /dev/null 2>&1; then
-  find $@ $prune ( -type f -o -type d ) -printf '%y\t%s\t%p\0' 2> /dev/null
+  find $@ \( $prune \) -prune -o \( -type f -o -type d \) -printf '%y\t%s\t%p\0' 2> /dev/null
 else
-  find $@ $prune -type d -print 2> /dev/null | sed 's/^/d\t0\t/'
-  find $@ $prune -type f -exec stat -c 'f	%s	%n' {} + 2> /dev/null
+  find $@ \( $prune \) -prune -o -type d -print 2> /dev/null | sed 's/^/d\t0\t/'
+  find $@ \( $prune \) -prune -o -type f -exec stat -c 'f	%s	%n' {} + 2> /dev/null
 fi
 exit 0
 ";
@@ -27,16 +29,14 @@ pub(super) struct Entry {
     pub(super) folder: bool,
 }
 
-/// Lists what lies under `roots`: absolute folders without blanks or signs of the shell.
+/// Lists what lies under `roots`, absolute folders or patterns without blanks, but for the folders `closed`.
 pub(super) async fn list(
     sandbox: &mut dyn Sandbox,
     roots: &[String],
+    closed: &[String],
     timeout: Duration,
 ) -> Result<Vec<Entry>, AuditError> {
-    let script = LIST.replace("$ROOTS", &roots.join(" "));
-    // parentheses are find's, not the shell's
-    let script = script.replace("( -type f -o -type d )", r"\( -type f -o -type d \)");
-    let argv = ["sh", "-c", &script].map(str::to_owned).into();
+    let argv = ["sh", "-c", LIST, "memtrial", &roots.join(" "), &closed.join(" ")].map(str::to_owned).into();
     let output = OutputLimit { head: 1 << 30, tail: 0 };
     let exec = Exec { argv, output, ..Exec::bash("", "/").timeout(timeout) };
     let output = sandbox.exec(&exec).await?;

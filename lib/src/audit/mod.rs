@@ -41,6 +41,8 @@ pub struct Subject<'a> {
     pub base: Option<String>,
     /// The folders that are searched: `/` for a whole environment.
     pub roots: Vec<String>,
+    /// Folders that are not entered: the host's own system, where it is the base.
+    pub closed: Vec<String>,
     /// Folders whose files' content is not searched: toolchains.
     pub toolchains: Vec<String>,
     /// What an image says of itself: labels, variables, the commands that made it. Place and text.
@@ -57,10 +59,22 @@ impl<'a> Subject<'a> {
             workdir: workdir.to_owned(),
             base: Some(task.solver.base_commit.clone()),
             roots: vec!["/".into()],
+            closed: Vec::new(),
             toolchains: Vec::new(),
             facts: Vec::new(),
             timeout: Duration::from_secs(300),
         }
+    }
+
+    /// The host's own system is no part of the environment, but for the packages that it shares with it.
+    #[must_use]
+    pub fn on_the_host(mut self) -> Self {
+        let own = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"];
+        let shared =
+            ["/usr/local", "/usr/src", "/usr/lib/python3*", "/usr/lib/node_modules", "/usr/share/nodejs"];
+        self.closed = own.map(str::to_owned).into();
+        self.roots.extend(shared.map(str::to_owned));
+        self
     }
 
     /// One folder.
@@ -70,6 +84,7 @@ impl<'a> Subject<'a> {
             workdir: workdir.to_owned(),
             base,
             roots: vec![workdir.to_owned()],
+            closed: Vec::new(),
             toolchains: Vec::new(),
             facts: Vec::new(),
             timeout: Duration::from_secs(300),
@@ -123,6 +138,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// What could not be looked at.
     pub unchecked: Vec<Unchecked>,
+    /// What a reader should know besides.
+    pub notes: Vec<String>,
     /// Files that were there.
     pub files: usize,
     /// Files whose content was searched.
@@ -195,15 +212,14 @@ pub enum AuditError {
 /// When the sandbox or the listing of its files fails. A detector that could not look is told in the report.
 pub async fn audit(sandbox: &mut dyn Sandbox, subject: &Subject<'_>) -> Result<Report, AuditError> {
     let mut report = Report::default();
-    let entries = listing::list(sandbox, &subject.roots, subject.timeout).await?;
+    let entries = listing::list(sandbox, &subject.roots, &subject.closed, subject.timeout).await?;
     report.files = entries.iter().filter(|entry| !entry.folder).count();
     let mut answer = subject.task.map_or_else(answer::Answer::unknown, answer::Answer::of);
     let past = history::look(sandbox, subject, &entries, &mut answer, &mut report).await?;
     if subject.task.is_some() && answer.has_no_lines() {
-        report.could_not(
-            "lines of the gold patch",
-            "it adds none that the base commit does not have: too short to search for",
-        );
+        let note =
+            "the gold patch adds too little to tell a line of it from another: files are not searched for it";
+        report.notes.push(note.to_owned());
     }
     let own = files::own_package(sandbox, subject, &past).await?;
     answer.also_tarballs(&own.names);

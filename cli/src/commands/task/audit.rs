@@ -78,6 +78,11 @@ struct Audited {
 }
 
 pub async fn run(args: Args) -> Outcome {
+    if args.place.sandbox == "local" {
+        return Err(Failure::usage(anyhow!(
+            "--sandbox local has no file system of its own to look into: use namespaces or docker"
+        )));
+    }
     let tasks = tasks(&args)?;
     let mut all = Vec::new();
     let mut failed = false;
@@ -152,7 +157,10 @@ async fn look(sandbox: &mut dyn Sandbox, subject: &Subject<'_>) -> Result<Report
 
 async fn environment_audit(args: &Args, rooms: &Environments, task: &Task) -> Result<Audited, Failure> {
     let environment = rooms.prepare(&task.solver).await.map_err(Failure::environment)?;
-    let subject = with_commit(args, Subject::environment(task, &environment.place().workdir));
+    let mut subject = with_commit(args, Subject::environment(task, &environment.place().workdir));
+    if args.place.base == "host" {
+        subject = subject.on_the_host();
+    }
     let mut sandbox = environment.start_to_change().await.map_err(Failure::environment)?;
     let mut report = look(sandbox.as_mut(), &subject).await?;
     let mut fixed = Vec::new();
@@ -208,12 +216,10 @@ async fn folder_audit(args: &Args, folder: &Path, task: Option<&Task>) -> Result
     }
     let backend = rooms::backend(&args.place.sandbox, &args.place.cache)?;
     // without isolation there are no mounts: commands see the folder where it is
-    let inside =
-        if backend.name() == "local" { host.to_string_lossy().into_owned() } else { INSIDE.to_owned() };
     let base = study::image(&args.place.base).map_err(|reason| Failure::usage(anyhow!(reason)))?;
     let mounts = vec![Mount { host: host.clone(), inside: INSIDE.into() }];
     let subject =
-        with_commit(args, Subject::folder(task, &inside, task.map(|task| task.solver.base_commit.clone())));
+        with_commit(args, Subject::folder(task, INSIDE, task.map(|task| task.solver.base_commit.clone())));
     let look_once = async || {
         let mut sandbox = start(args, &backend, base.clone(), mounts.clone(), false).await?;
         let report = look(sandbox.as_mut(), &subject).await?;
@@ -223,12 +229,12 @@ async fn folder_audit(args: &Args, folder: &Path, task: Option<&Task>) -> Result
     let mut report = look_once().await?;
     let mut fixed = Vec::new();
     if args.fix && args.yes {
-        let taken = audit::fix_folder(&host, &inside, subject.base.as_deref(), &report.findings);
+        let taken = audit::fix_folder(&host, INSIDE, subject.base.as_deref(), &report.findings);
         let taken = taken.await.map_err(Failure::environment)?;
         fixed = [taken.history, taken.files].concat();
         report = look_once().await?;
     }
-    let report = report.relocated(&inside, &host.display().to_string());
+    let report = report.relocated(INSIDE, &host.display().to_string());
     if args.fix && !args.yes {
         let fixable = report.findings.iter().filter(|finding| finding.fixable).count() as u64;
         ui::note(&format!(
@@ -290,6 +296,7 @@ fn print(audited: &Audited) {
     for unchecked in &report.unchecked {
         ui::data(&format!("{name}: not looked at: {}: {}", unchecked.what, unchecked.reason));
     }
+    report.notes.iter().for_each(|note| ui::note(&format!("{name}: {note}")));
     let fixable = report.findings.iter().filter(|finding| finding.fixable).count();
     let searched = format!("{} of {} searched", report.searched, count(report.files as u64, "file"));
     ui::data(&match report.findings.len() as u64 {

@@ -64,15 +64,22 @@ pub struct History<'a> {
     sandbox: &'a mut dyn Sandbox,
     /// The folder of the checkout, or a bare repository.
     place: String,
-    /// A folder of the sandbox for lists between steps.
+    /// A folder of the sandbox for lists between steps; empty: there is one step.
     state: String,
     timeout: Duration,
 }
 
 impl<'a> History<'a> {
-    /// The repository at an absolute place. `state` is a folder of the sandbox for what later steps need; it is made.
-    pub fn new(sandbox: &'a mut dyn Sandbox, place: &str, state: &str, timeout: Duration) -> Self {
-        Self { sandbox, place: place.to_owned(), state: state.to_owned(), timeout }
+    /// The repository at an absolute place.
+    pub fn new(sandbox: &'a mut dyn Sandbox, place: &str, timeout: Duration) -> Self {
+        Self { sandbox, place: place.to_owned(), state: String::new(), timeout }
+    }
+
+    /// Keeps lists for the steps after [`Self::probe`] in a folder of the sandbox, which is made.
+    #[must_use]
+    pub fn with_lists(mut self, folder: &str) -> Self {
+        folder.clone_into(&mut self.state);
+        self
     }
 
     /// What it shows of later than the commit `base` (empty: HEAD): none is the proof that nothing later is there.
@@ -80,8 +87,8 @@ impl<'a> History<'a> {
     /// # Errors
     /// When the sandbox or the script fails, or time runs out.
     pub async fn probe(&mut self, base: &str) -> Result<Vec<Trace>, HistoryError> {
-        let (place, state) = (self.place.clone(), self.state.clone());
-        let said = self.run("looking for later commits", PROBE, &[&place, base, &state], &[]).await?;
+        let state = self.state.clone();
+        let said = self.run("looking for later commits", PROBE, &[base, &state], &[]).await?;
         Ok(traces(&said))
     }
 
@@ -100,8 +107,8 @@ impl<'a> History<'a> {
     /// # Errors
     /// As [`Self::probe`].
     pub async fn changed_files(&mut self) -> Result<Vec<String>, HistoryError> {
-        let (place, state) = (self.place.clone(), self.state.clone());
-        let said = self.run("comparing the files with the base commit", TREE, &[&place, &state], &[]).await?;
+        let state = self.state.clone();
+        let said = self.run("comparing the files with the base commit", TREE, &[&state], &[]).await?;
         let start = said.find("\0\0").map_or(0, |at| at + 2);
         Ok(said[start..].split_terminator('\0').map(str::to_owned).collect())
     }
@@ -114,9 +121,9 @@ impl<'a> History<'a> {
         if texts.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let (place, state) = (self.place.clone(), self.state.clone());
+        let state = self.state.clone();
         let stdin = texts.join("\n") + "\n";
-        let said = self.run("reading the base commit", SAID, &[&place, &state], stdin.as_bytes()).await?;
+        let said = self.run("reading the base commit", SAID, &[&state], stdin.as_bytes()).await?;
         Ok(said.lines().map(str::to_owned).collect())
     }
 
@@ -126,8 +133,8 @@ impl<'a> History<'a> {
     /// # Errors
     /// As [`Self::probe`].
     pub async fn names(&mut self) -> Result<(Vec<String>, Vec<String>), HistoryError> {
-        let (place, state) = (self.place.clone(), self.state.clone());
-        let said = self.run("reading the base commit's names", NAMES, &[&place, &state], &[]).await?;
+        let state = self.state.clone();
+        let said = self.run("reading the base commit's names", NAMES, &[&state], &[]).await?;
         let mut files = Vec::new();
         let mut versions = Vec::new();
         for name in said.split('\0') {
@@ -156,17 +163,7 @@ impl<'a> History<'a> {
     /// # Errors
     /// As [`Self::probe`]; where the repository cannot be stripped, it is left as it is.
     pub async fn strip(&mut self, base: &str) -> Result<Vec<String>, HistoryError> {
-        let place = self.place.clone();
-        Ok(taken(&self.run("stripping the history", STRIP, &[&place, base], &[]).await?))
-    }
-
-    /// Removes the lists that [`Self::probe`] left.
-    ///
-    /// # Errors
-    /// When the sandbox fails.
-    pub async fn clear(&mut self) -> Result<(), SandboxError> {
-        let argv = ["rm", "-rf", "--", &self.state].map(str::to_owned).into();
-        self.sandbox.exec(&Exec { argv, ..Exec::bash("", "/") }).await.map(drop)
+        Ok(taken(&self.run("stripping the history", STRIP, &[base], &[]).await?))
     }
 
     async fn run(
@@ -181,7 +178,8 @@ impl<'a> History<'a> {
         argv.push("memtrial".into());
         argv.extend(args.iter().map(|&arg| arg.to_owned()));
         let output = OutputLimit { head: 256 << 20, tail: 1 << 16 };
-        let exec = Exec { argv, output, stdin: stdin.to_vec(), ..Exec::bash("", "/").timeout(self.timeout) };
+        let exec =
+            Exec { argv, output, stdin: stdin.to_vec(), ..Exec::bash("", &self.place).timeout(self.timeout) };
         let output = self.sandbox.exec(&exec).await?;
         if output.success() && output.elided.is_none() {
             return Ok(output.text());
@@ -194,9 +192,9 @@ impl<'a> History<'a> {
     }
 }
 
-/// The command that strips a repository of the host: `sh` with these arguments.
-pub fn strip_command(place: &str, base: &str) -> [String; 5] {
-    ["-c".into(), format!("{COMMON}\n{STRIP}"), "memtrial".into(), place.to_owned(), base.to_owned()]
+/// The command that strips a repository of the host: `sh` with these arguments, in the folder of the checkout.
+pub fn strip_command(base: &str) -> [String; 4] {
+    ["-c".into(), format!("{COMMON}\n{STRIP}"), "memtrial".into(), base.to_owned()]
 }
 
 /// What the strip says that it took.

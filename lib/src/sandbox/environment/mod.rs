@@ -23,9 +23,6 @@ use crate::task::SolverView;
 /// Raised whenever the way an environment is built changes, so that old layers are not used.
 const BUILDER: u32 = 2;
 
-/// Where lists lie while the repository is looked into.
-const HISTORY_STATE: &str = "/tmp/memtrial-history";
-
 /// Where the repository lies, as in SWE-bench's images.
 const WORKDIR: &str = "/testbed";
 
@@ -282,7 +279,7 @@ impl Work<'_> {
     }
 
     fn history<'a>(&self, sandbox: &'a mut dyn Sandbox) -> History<'a> {
-        History::new(sandbox, WORKDIR, HISTORY_STATE, self.timeout)
+        History::new(sandbox, WORKDIR, self.timeout)
     }
 
     fn no_history(&self, error: HistoryError) -> EnvironmentError {
@@ -294,9 +291,7 @@ impl Work<'_> {
 
     /// The commit that sets the installation's traces aside may be there besides the base commit's past.
     async fn assert_no_future(&self, sandbox: &mut dyn Sandbox, base: &str) -> Result<(), EnvironmentError> {
-        let mut history = self.history(sandbox);
-        let traces = history.probe(base).await.map_err(|error| self.no_history(error))?;
-        history.clear().await?;
+        let traces = self.history(sandbox).probe(base).await.map_err(|error| self.no_history(error))?;
         if traces.is_empty() {
             return Ok(());
         }

@@ -1,6 +1,6 @@
-# names.sh PLACE STATE: after probe.sh, the files of the base commit and of the commit that set the environment up
+# names.sh STATE: after probe.sh, the files of the base commit and of the commit that set the environment up
 # (f <tab> PATH) and the tags of the past (t <tab> TAG), each ended by a NUL.
-state=$2
+state=$1
 export GIT_DIR="$state/git" GIT_OBJECT_DIRECTORY="$(cat "$state/objects-at")"
 for commit in "$(cat "$state/base")" $(cat "$state/setup"); do
   printf '\0'

@@ -1,15 +1,16 @@
-# probe.sh PLACE BASE STATE: what the repository at PLACE shows of later than BASE, one finding a line:
-# DETECTOR <tab> WHERE <tab> WHAT. Lists for later steps stay in the folder STATE.
-place=$1 base=$2 state=$3
+# probe.sh BASE STATE: what the repository of the working folder shows of later than BASE, one finding a line:
+# DETECTOR <tab> WHERE <tab> WHAT. Lists for later steps stay in the folder STATE, where it is not empty.
+place=$(pwd) base=$1 state=$2
 command -v git > /dev/null || { say '!' "$place" 'there is no git here to look into the repository with'; exit 0; }
 real=$(git_dir "$place")
 [ -n "$real" ] || { say '!' "$place" 'there is no git repository here'; exit 0; }
 if [ -f "$real/commondir" ]; then say '!' "$place" 'is a linked worktree: look into its main repository'; exit 0; fi
+if [ -z "$state" ]; then state=$(mktemp -d) || exit 1; trap 'rm -rf "$state"' EXIT; fi
 rm -rf "$state" && mkdir -p "$state" && cd "$state" || exit 1
 shadow "$real" "$state/git" || exit 1
 git rev-parse --git-dir > /dev/null || exit 1
 base=$(git rev-parse --verify -q "${base:-HEAD}^{commit}") ||
-  { say '!' "$real" "the base commit ${2:-HEAD} is not in the repository"; exit 0; }
+  { say '!' "$real" "the base commit ${1:-HEAD} is not in the repository"; exit 0; }
 keep "$base" "$state" || exit 1
 printf '%s\n' "$base" > base
 printf '%s\n' "$real/objects" > objects-at
@@ -21,7 +22,7 @@ first() { head -n "$1" | tr '\n' ' ' | sed 's/ $//'; }
 count() { wc -l | tr -d ' '; }
 subject() { git log -1 --date=short --format='%h %s (%cd)' "$1" 2>/dev/null || printf '%s' "$1"; }
 # names FILE: the ids of a file, in words
-names() { printf '%s names of objects that are no part of the past (%s)' "$(count < "$1")" "$(cut -c 1-12 "$1" | first 3)"; }
+names() { printf 'names of later objects: %s (%s)' "$(count < "$1")" "$(cut -c 1-12 "$1" | first 3)"; }
 
 # --- refs
 while read -r object ref; do

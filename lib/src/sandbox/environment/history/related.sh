@@ -1,4 +1,4 @@
-# related.sh PLACE STATE: after probe.sh, whether the repository at PLACE is a copy of the one probed that holds more
+# related.sh OTHER STATE: after probe.sh, whether the repository OTHER is a copy of the one probed that holds more
 # than the past: DETECTOR <tab> WHERE <tab> WHAT, or nothing.
 place=$1 state=$2
 base=$(cat "$state/base") || exit 0

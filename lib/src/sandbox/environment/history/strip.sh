@@ -1,9 +1,9 @@
-# strip.sh PLACE BASE: takes out of the repository at PLACE all that is no part of the base commit's past. The files of
+# strip.sh BASE: takes out of the repository of the working folder all that is no part of the base commit's past. The files of
 # the checkout, the configuration and the hooks stay. Prints one line for each thing it takes away.
 #
 # Killed at any moment it leaves a usable repository, and the same command goes on: first a pack is written that holds
 # the whole past, then refs are dropped one by one, then files, and only then objects that nothing names any more.
-place=$1 base=$2
+place=$(pwd) base=$1
 command -v git > /dev/null || { echo 'there is no git here' >&2; exit 3; }
 real=$(git_dir "$place")
 [ -n "$real" ] || { echo "there is no git repository at $place" >&2; exit 3; }

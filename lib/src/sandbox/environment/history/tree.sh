@@ -1,6 +1,6 @@
-# tree.sh PLACE STATE: after probe.sh, which files of the checkout at PLACE are not as at the base commit: changed or
+# tree.sh STATE: after probe.sh, which files of the checkout are not as at the base commit: changed or
 # untracked, ignored ones too, each path ended by a NUL.
-place=$1 state=$2
+place=$(pwd) state=$1
 real=$(git_dir "$place")
 cd "$place" || exit 1
 shadow_dir=$state/git
