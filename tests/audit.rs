@@ -3,8 +3,9 @@
 mod cases;
 
 use std::collections::BTreeSet;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use memtrial::audit::{self, DETECTORS, Finding, Report, Subject};
@@ -47,7 +48,7 @@ git commit -qam 'Turn around an axis'; git rev-parse HEAD > ../fix
 sed -i 's/1.2.0/1.3.0/' pyproject.toml; git commit -qam 'Release 1.3.0'; git tag v1.3.0
 base=$(cat ../base) fix=$(cat ../fix)
 git diff $base $fix -- src > ../gold.patch; git diff $base $fix -- tests > ../test.patch
-git bundle create -q ../future.bundle main v1.3.0
+git bundle create -q ../future.bundle HEAD main v1.3.0
 cp src/widget.py ../widget.py; cp tests/test_widget.py ../test_widget.py
 cd ..; git clone -q --bare work repos/acme__widget.git
 "#;
@@ -186,19 +187,24 @@ fn each_leak_alone_is_found_where_it_lies() {
         let environment = fixture.environment().await;
         let environment = &environment;
         let fixture = &fixture;
+        let missed = std::sync::Mutex::new(Vec::new());
         // two at a time
         let one = async |cases: Vec<&'static Case>| {
             for case in cases {
                 let mut sandbox = fixture.plant(environment, &[case]).await;
                 let report = audit::audit(sandbox.as_mut(), &fixture.subject()).await.unwrap();
-                expect(&report, case);
-                assert_eq!(report.unchecked, [], "{}", case.name);
                 sandbox.close().await.unwrap();
+                let found = report.findings.iter().any(|finding| is_of(finding, case));
+                if !found || !report.unchecked.is_empty() {
+                    missed.lock().unwrap().push(format!("{}: {report:#?}", case.name));
+                }
             }
         };
         let (even, odd): (Vec<_>, Vec<_>) = CASES.iter().enumerate().partition(|(number, _)| number % 2 == 0);
         let cases = |part: Vec<(usize, &'static Case)>| part.into_iter().map(|(_, case)| case).collect();
         tokio::join!(one(cases(even)), one(cases(odd)));
+        let missed = missed.into_inner().unwrap();
+        assert!(missed.is_empty(), "{} leaks are missed: {}", missed.len(), missed.join("\n"));
     });
 }
 
@@ -211,11 +217,11 @@ fn all_leaks_at_once_are_found_and_what_can_be_fixed_is() {
         let mut sandbox = fixture.plant(&environment, &together).await;
         let subject = fixture.subject();
         let report = audit::audit(sandbox.as_mut(), &subject).await.unwrap();
-        for case in &together {
-            expect(&report, case);
-            let fixable = report.findings.iter().any(|finding| is_of(finding, case) && finding.fixable);
-            assert_eq!(fixable, case.fixable, "{}: {report:#?}", case.name);
-        }
+        let is_as_planted =
+            |case: &&Case| report.findings.iter().any(|it| is_of(it, case) && it.fixable == case.fixable);
+        let missed: Vec<&str> =
+            together.iter().filter(|case| !is_as_planted(case)).map(|case| case.name).collect();
+        assert!(missed.is_empty(), "{missed:?} are missed in {report:#?}");
         audit::fix(sandbox.as_mut(), &subject, &report.findings).await.unwrap();
         let left = audit::audit(sandbox.as_mut(), &subject).await.unwrap();
         let fixable: Vec<&Finding> = left.findings.iter().filter(|finding| finding.fixable).collect();
@@ -360,16 +366,22 @@ fn a_strip_killed_at_any_moment_leaves_a_usable_repository() {
     for step in 1..=12 {
         sh(fixture.home.path(), "rm -rf clone");
         let folder = checkout(&fixture);
-        let mut child = Command::new("sh").args(&script).current_dir(&folder).spawn().unwrap();
+        let mut child = Command::new("sh")
+            .args(&script)
+            .current_dir(&folder)
+            .stdout(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .unwrap();
         std::thread::sleep(std::time::Duration::from_millis(step * 12));
         if child.try_wait().unwrap().is_none() {
             moments += 1;
         }
-        let _ = child.kill();
+        // the script's own children too
+        let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).output();
         child.wait().unwrap();
         sh(&folder, "git fsck && git status && git log");
         // the same command goes on
-        sh(&folder, "rm -f .git/*.lock");
         let output = Command::new("sh").args(&script).current_dir(&folder).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let left = sh(&folder, "git fsck --unreachable --no-reflogs && git log --all --format=%s");
@@ -387,7 +399,7 @@ fn the_command_tells_a_clean_environment_and_a_missing_repository() {
     assert_eq!(code, 0, "{said} {told}");
     assert!(said.starts_with("acme__widget-7: clean"), "{said}");
     let (code, _, told) =
-        memtrial(home, &["task", "audit", "tasks.jsonl", "--cache", "cache", "--repos", "none"]);
+        memtrial(home, &["task", "audit", "tasks.jsonl", "--cache", "new", "--repos", "none"]);
     assert_eq!((code, told.contains("git clone --bare")), (4, true), "{told}");
     let (code, _, told) = memtrial(home, &["task", "audit", "tasks.jsonl", "--sandbox", "local"]);
     assert_eq!((code, told.contains("use namespaces or docker")), (2, true), "{told}");

@@ -40,6 +40,18 @@ const fn alone(
 }
 
 pub(super) const CASES: [Case; 87] = [
+    case(
+        "commit-graph",
+        "commit-graph",
+        ".git/objects/info/commit-graph",
+        "fetch --no-tags main:refs/heads/g; git commit-graph write --reachable; git branch -q -D g",
+    ),
+    case(
+        "multi-pack-index",
+        "commit-graph",
+        ".git/objects/pack/multi-pack-index",
+        "git -c fetch.unpackLimit=1 fetch -q --no-write-fetch-head --no-tags /plant/future.bundle main:refs/heads/m; git multi-pack-index write; git branch -q -D m",
+    ),
     case("branch", "branch", "refs/heads/feature", "fetch main:refs/heads/feature"),
     case("tag", "tag", "refs/tags/v1.3.0", "fetch refs/tags/v1.3.0:refs/tags/v1.3.0"),
     case(
@@ -154,18 +166,6 @@ pub(super) const CASES: [Case; 87] = [
         r#"mkdir -p .git/info; echo "$FIX $BASE" > .git/info/grafts"#,
     ),
     case(
-        "commit-graph",
-        "commit-graph",
-        ".git/objects/info/commit-graph",
-        "fetch main:refs/heads/g; git commit-graph write --reachable; git branch -q -D g",
-    ),
-    case(
-        "multi-pack-index",
-        "commit-graph",
-        ".git/objects/pack/multi-pack-index",
-        "git -c fetch.unpackLimit=1 fetch -q --no-write-fetch-head /plant/future.bundle main:refs/heads/m; git multi-pack-index write; git branch -q -D m",
-    ),
-    case(
         "index of a lost pack",
         "pack-remnant",
         ".idx",
@@ -211,19 +211,29 @@ pub(super) const CASES: [Case; 87] = [
         ".git/index.bak",
         "cp .git/index /tmp/i; cp /plant/widget.py src/other.py; GIT_INDEX_FILE=/tmp/i git add src/other.py; mv /tmp/i .git/index.bak; rm src/other.py",
     ),
-    case("loose commit", "dangling-loose", ".git/objects/", "fetch main:refs/heads/d; git branch -q -D d"),
-    case("loose blob", "dangling-loose", ".git/objects/", "git hash-object -w /plant/widget.py > /dev/null"),
+    case(
+        "loose commit",
+        "dangling-loose",
+        ".git/objects/",
+        "git commit-tree 'HEAD^{tree}' -p HEAD -m 'A later commit' > /dev/null",
+    ),
+    case(
+        "loose blob",
+        "dangling-loose",
+        ".git/objects/",
+        "(cat /plant/widget.py; echo more) | git hash-object -w --stdin > /dev/null",
+    ),
     case(
         "packed commit",
         "dangling-packed",
         ".pack",
-        "git -c fetch.unpackLimit=1 fetch -q --no-write-fetch-head /plant/future.bundle main:refs/heads/k; git branch -q -D k",
+        "c=$(git commit-tree 'HEAD^{tree}' -p HEAD -m 'A packed commit'); echo $c | git pack-objects -q .git/objects/pack/pack > /dev/null; git prune-packed -q",
     ),
     alone(
         "cruft pack",
         "cruft-pack",
         ".pack",
-        "fetch main:refs/heads/c; git branch -q -D c; git -c gc.reflogExpireUnreachable=now repack -q -d --cruft",
+        "fetch --no-tags main:refs/heads/c; git branch -q -D c; git -c gc.reflogExpireUnreachable=now repack -q -d --cruft",
     ),
     case(
         "submodule's future",

@@ -33,7 +33,7 @@ enum Verb {
     /// Checks every row of files; exits with 3 where there are errors, warnings alone are no failure.
     Check(Files),
     /// Looks for the answer in tasks' environments, in published images, or in a folder.
-    Audit(audit::Args),
+    Audit(Box<audit::Args>),
 }
 
 #[derive(Debug, clap::Args)]
@@ -71,7 +71,7 @@ pub async fn run(args: Args) -> Outcome {
         Verb::List(files) => list(&files),
         Verb::Show(args) => show(&args),
         Verb::Check(files) => run_check(&files),
-        Verb::Audit(args) => audit::run(args).await,
+        Verb::Audit(args) => audit::run(*args).await,
     }
 }
 

@@ -16,7 +16,8 @@ shared=$(comm -12 other-commits allowed | wc -l)
 files=$(comm -12 other-ids base-blobs | wc -l)
 total=$(wc -l < base-blobs)
 comm -23 other-ids known > other-later
-if [ -s other-later ] && { [ "$shared" -gt 0 ] || { [ "$files" -ge 3 ] && [ $((files * 5)) -ge "$total" ]; }; }; then
+if [ -s other-later ] &&
+  { [ "$shared" -gt 0 ] || { [ $((files * 5)) -ge "$total" ] && { [ "$files" -ge 3 ] || [ "$total" -lt 10 ]; }; }; }; then
   commits=$(comm -23 other-commits allowed | wc -l | tr -d ' ')
   newest=$(comm -23 other-commits allowed | head -n 1)
   what="a copy of this repository with $(wc -l < other-later | tr -d ' ') objects that are no part of the past, $commits of them commits"

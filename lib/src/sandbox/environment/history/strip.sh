@@ -58,11 +58,12 @@ strip_one() (
   if [ -s refs-later ] || [ -f "$real/packed-refs" ]; then
     { echo '# pack-refs with: peeled fully-peeled sorted '
       awk 'NR == FNR { kept[$2] = 1; next }
-        $4 in kept { print $3, $4; if ($1 != $3) print "^" $1 }' refs-kept peeled; } > "$real/packed-refs.lock" && mv "$real/packed-refs.lock" "$real/packed-refs" || exit 1
+        $4 in kept { print $3, $4; if ($1 != $3) print "^" $1 }' refs-kept peeled; } > "$real/packed-refs.memtrial" && mv -f "$real/packed-refs.memtrial" "$real/packed-refs" || exit 1
   fi
   cut -d ' ' -f 2 refs-later | while read -r ref; do rm -f "$real/$ref"; done
 
-  # 3. what names the future
+  # 3. what names the future, and what a killed run left
+  rm -f "$real"/*.memtrial
   gone() { if [ -e "$real/$1" ] || [ -L "$real/$1" ]; then rm -rf "${real:?}/$1" && took "file $1"; fi; }
   for path in logs worktrees rebase-apply rebase-merge sequencer info/grafts info/refs objects/info/packs rr-cache \
     objects/info/commit-graph objects/info/commit-graphs objects/pack/multi-pack-index AUTO_MERGE SQUASH_MSG \
@@ -82,7 +83,7 @@ strip_one() (
     sort -u "$real/shallow" | comm -12 - allowed > shallow-kept
     if [ -s shallow-kept ]; then
       if [ "$(wc -l < shallow-kept)" != "$(wc -l < "$real/shallow")" ]; then
-        cp shallow-kept "$real/shallow.lock" && mv "$real/shallow.lock" "$real/shallow" && took 'lines of shallow'
+        cp shallow-kept "$real/shallow.memtrial" && mv -f "$real/shallow.memtrial" "$real/shallow" && took 'lines of shallow'
       fi
     else
       gone shallow
@@ -92,15 +93,15 @@ strip_one() (
     cp "$real/config" config.new
     # `git config` would follow no include here: it edits this one file
     git config -f config.new --name-only \
-      --get-regexp '^(remote\..*\.url|extensions\.partialclone|branch\..*\.(remote|merge|description))$' 2>/dev/null |
+      --get-regexp '^(remote\..*\.(url|promisor|partialclonefilter)|extensions\.partialclone|branch\..*\.(remote|merge|description))$' 2>/dev/null |
       sort -u | while IFS= read -r key; do
         case $key in
-          remote.*) git config -f config.new --remove-section "${key%.url}" 2>/dev/null && took "${key%.url}" ;;
+          remote.*) git config -f config.new --remove-section "${key%.*}" 2>/dev/null && took "${key%.*}" ;;
           *) git config -f config.new --unset-all "$key" && took "setting $key" ;;
         esac
       done
     if ! cmp -s config.new "$real/config"; then
-      cp config.new "$real/config.lock" && mv "$real/config.lock" "$real/config" || exit 1
+      cp config.new "$real/config.memtrial" && mv -f "$real/config.memtrial" "$real/config" || exit 1
     fi
   fi
   # what is staged, where its blob is no part of the past, goes back to HEAD
@@ -108,8 +109,8 @@ strip_one() (
     cp "$real/index" index.copy
     if GIT_INDEX_FILE=$at/index.copy git ls-files --stage 2>/dev/null | awk '$1 != 160000 { print $2 }' | sort -u |
       grep -v "^$(git hash-object --stdin < /dev/null)\$" | comm -23 - known | grep -q .; then
-      GIT_INDEX_FILE=$at/index.new git read-tree "$tip" && cp index.new "$real/index.lock" &&
-        mv "$real/index.lock" "$real/index" && took 'what was staged'
+      GIT_INDEX_FILE=$at/index.new git read-tree "$tip" && cp index.new "$real/index.memtrial" &&
+        mv -f "$real/index.memtrial" "$real/index" && took 'what was staged'
     fi
   fi
 
