@@ -7,10 +7,12 @@ mod audit;
 mod compare;
 mod grade;
 mod history;
+mod kills;
 mod memory;
 mod sandbox;
 mod study;
 mod tasks;
+mod workers;
 
 use std::path::Path;
 
