@@ -7,6 +7,7 @@ mod disk;
 mod exec;
 mod fault;
 mod files;
+mod fork;
 mod inherited;
 mod inner;
 mod limits;
@@ -32,16 +33,17 @@ fn main() -> ExitCode {
         ["serve"] => serve("/"),
         ["serve", root] => serve(root),
         ["enter"] => inherited::keep_back().and_then(|()| outer::run()),
-        ["inner", pipe] => inner::run(pipe).map(|()| exit::DONE),
         _ => Err(Fault("usage: memtrial-runner serve [ROOT] | enter".into())),
     };
-    match outcome {
-        Ok(code) => ExitCode::from(code),
-        Err(fault) => {
-            let _ = writeln!(std::io::stderr(), "memtrial-runner: {fault}");
-            ExitCode::from(exit::FAILED)
-        }
-    }
+    ExitCode::from(code_of(outcome))
+}
+
+/// The exit code; a fault is told on standard error.
+fn code_of(outcome: fault::Result<u8>) -> u8 {
+    outcome.unwrap_or_else(|fault| {
+        let _ = writeln!(std::io::stderr(), "memtrial-runner: {fault}");
+        exit::FAILED
+    })
 }
 
 fn serve(root: &str) -> Result<u8, Fault> {

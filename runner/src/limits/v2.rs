@@ -8,6 +8,8 @@ use memtrial_runner::enter::Bounds;
 
 use super::{Group, Limiter, undo_on_error};
 
+/// The file that a process enters by.
+pub const ENTRANCE: &str = "cgroup.procs";
 /// The scheduler's period in microseconds.
 const PERIOD: f64 = 100_000.0;
 
@@ -30,7 +32,7 @@ impl Limiter for V2 {
     fn make(&self, id: &str, bounds: &Bounds) -> io::Result<Group> {
         let mut last = io::Error::from(io::ErrorKind::NotFound);
         for parent in self.own.ancestors() {
-            match make_below(&self.root.join(parent), id, bounds, &self.root.join(&self.own)) {
+            match make_below(&self.root.join(parent), id, bounds) {
                 Ok(group) => return Ok(group),
                 Err(error) => last = error,
             }
@@ -39,7 +41,9 @@ impl Limiter for V2 {
     }
 }
 
-fn make_below(parent: &Path, id: &str, bounds: &Bounds, own: &Path) -> io::Result<Group> {
+fn make_below(parent: &Path, id: &str, bounds: &Bounds) -> io::Result<Group> {
+    // To move between groups a process must be allowed to write to their nearest common ancestor.
+    rustix::fs::access(parent.join(ENTRANCE), rustix::fs::Access::WRITE_OK)?;
     hand_on(parent)?;
     let folder = parent.join(format!("memtrial-{id}"));
     fs::create_dir(&folder)?;
@@ -51,17 +55,10 @@ fn make_below(parent: &Path, id: &str, bounds: &Bounds, own: &Path) -> io::Resul
             fs::write(swap, "0")?;
         }
         fs::write(folder.join("pids.max"), bounds.processes.to_string())?;
-        fs::write(
-            folder.join("cpu.max"),
-            format!("{} {PERIOD}", (bounds.cpus * PERIOD).max(1000.0).round()),
-        )?;
-        // Moving a process needs the right to write the nearest common ancestor too: only a move shows it.
-        let this = std::process::id().to_string();
-        fs::write(folder.join("cgroup.procs"), &this)?;
-        fs::write(own.join("cgroup.procs"), &this)
+        fs::write(folder.join("cpu.max"), format!("{} {PERIOD}", (bounds.cpus * PERIOD).max(1000.0).round()))
     };
     undo_on_error(std::slice::from_ref(&folder), set())?;
-    Ok(Group { events: folder.join("memory.events"), folders: vec![folder] })
+    Ok(Group { events: folder.join("memory.events"), folders: vec![folder], entrance: ENTRANCE })
 }
 
 /// Lets the groups below bound memory, processes and CPU.
@@ -89,6 +86,7 @@ mod tests {
         fs::create_dir_all(path).unwrap();
         fs::write(path.join("cgroup.controllers"), controllers).unwrap();
         fs::write(path.join("cgroup.subtree_control"), enabled).unwrap();
+        fs::write(path.join("cgroup.procs"), "").unwrap();
     }
 
     const BOUNDS: Bounds = Bounds { memory: 1 << 30, processes: 64, cpus: 1.5, disk: 0 };
@@ -102,21 +100,20 @@ mod tests {
         let v2 = V2 { root: top.path().to_owned(), own: PathBuf::from("a/own") };
         let group = v2.make("x", &BOUNDS).unwrap();
         assert_eq!(group.folders(), [top.path().join("memtrial-x")]);
-        assert_eq!(set("a/own/cgroup.procs"), std::process::id().to_string());
         assert_eq!(set("cgroup.subtree_control"), "+memory +pids +cpu");
         assert_eq!(set("memtrial-x/memory.max"), "1073741824");
         assert_eq!(set("memtrial-x/pids.max"), "64");
         assert_eq!(set("memtrial-x/cpu.max"), "150000 100000");
+        group.enter().unwrap();
+        assert_eq!(set("memtrial-x/cgroup.procs"), "0");
     }
 
     #[test]
     fn a_group_without_the_controllers_is_passed_over() {
         let top = tempfile::tempdir().unwrap();
         group(top.path(), "hugetlb", "");
-        assert_eq!(
-            make_below(top.path(), "x", &BOUNDS, top.path()).unwrap_err().kind(),
-            io::ErrorKind::Unsupported
-        );
+        let refused = make_below(top.path(), "x", &BOUNDS).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::Unsupported);
         assert!(!top.path().join("memtrial-x").exists());
         let v2 = V2 { root: top.path().to_owned(), own: PathBuf::from("a/b") };
         assert!(v2.make("x", &BOUNDS).is_err());

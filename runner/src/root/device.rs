@@ -8,7 +8,7 @@ use rustix::mount::{MountFlags, mount_bind};
 
 use super::mounts;
 use crate::fault::{During, Result};
-use crate::outer::Inner;
+use crate::inner::Inner;
 
 /// Device files of the host that are shown.
 const NODES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];

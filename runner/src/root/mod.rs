@@ -15,12 +15,12 @@ use rustix::process::{chdir, pivot_root};
 
 use crate::fault::{During, Result};
 use crate::files::Root;
-use crate::outer::Inner;
+use crate::inner::Inner;
 use mounts::Shown;
 
 /// Builds the root and makes it this process's own. Whatever is mounted here vanishes with the mount namespace.
 pub fn build(inner: &Inner) -> Result<()> {
-    let enter = &inner.enter;
+    let enter = inner.enter;
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .during("make mounts private")?;
     let stage = enter.scratch.join("stage");
