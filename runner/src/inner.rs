@@ -12,7 +12,7 @@ use rustix::thread::UnshareFlags;
 use crate::fault::{During, Fault, Result};
 use crate::outer::{Inner, unshare};
 use crate::serve::{Serve, serve};
-use crate::{inherited, limits, network, privileges, root};
+use crate::{inherited, limits, network, privileges, root, seccomp};
 
 /// Reads the description from the inherited pipe, becomes the sandbox, serves until the host closes its end.
 pub fn run(pipe: &str) -> Result<()> {
@@ -39,6 +39,7 @@ pub fn run(pipe: &str) -> Result<()> {
     root::build(&inner)?;
     limits::apply_rlimits(&inner.enter.limits, inner.limits.is_none())?;
     privileges::drop_most()?;
+    seccomp::apply()?;
     let limits = Some(inner.limits.unwrap_or_else(|| "rlimits".to_owned()));
     serve(Serve { root: PathBuf::from("/"), limits, oom: events })
 }
