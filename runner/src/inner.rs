@@ -37,6 +37,7 @@ pub fn run(pipe: &str) -> Result<()> {
     }
     sethostname(b"memtrial").during("set the host name")?;
     root::build(&inner)?;
+    limits::pin(&inner.enter.cpu_set)?;
     limits::apply_rlimits(&inner.enter.limits, inner.limits.is_none())?;
     privileges::drop_most()?;
     seccomp::apply()?;

@@ -97,7 +97,7 @@ const NEW_TIME: libc::c_int = 0x80;
 const PERSONALITIES: [u64; 6] = [0, 0x0008, 0x2_0000, 0x2_0008, 0x4_0000, 0xffff_ffff];
 
 /// Typing into the terminal of somebody else.
-const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI as u64, libc::TIOCLINUX as u64];
+const TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 
 /// Socket families that are there. Others are refused as if the kernel lacked them: `AF_VSOCK` knows no namespaces and
 /// reaches the hypervisor, most of the rest is seldom used and often faulty.

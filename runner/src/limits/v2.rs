@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use memtrial_runner::enter::Bounds;
 
-use super::{Group, Limiter, undo_on_error};
+use super::{Group, Limiter, cpu_list, undo_on_error};
 
 /// The scheduler's period in microseconds.
 const PERIOD: f64 = 100_000.0;
@@ -27,10 +27,10 @@ impl Limiter for V2 {
     /// Tries each group from this process's own up to the root. A group that holds processes cannot hand on
     /// controllers (the root is exempt), so that usually a parent is the first that works: the folder that a service
     /// manager delegated to the user, or the root.
-    fn make(&self, id: &str, bounds: &Bounds) -> io::Result<Group> {
+    fn make(&self, id: &str, bounds: &Bounds, cpus: &[u32]) -> io::Result<Group> {
         let mut last = io::Error::from(io::ErrorKind::NotFound);
         for parent in self.own.ancestors() {
-            match make_below(&self.root.join(parent), id, bounds, &self.root.join(&self.own)) {
+            match make_below(&self.root.join(parent), id, bounds, cpus, &self.root.join(&self.own)) {
                 Ok(group) => return Ok(group),
                 Err(error) => last = error,
             }
@@ -39,7 +39,7 @@ impl Limiter for V2 {
     }
 }
 
-fn make_below(parent: &Path, id: &str, bounds: &Bounds, own: &Path) -> io::Result<Group> {
+fn make_below(parent: &Path, id: &str, bounds: &Bounds, cpus: &[u32], own: &Path) -> io::Result<Group> {
     hand_on(parent)?;
     let folder = parent.join(format!("memtrial-{id}"));
     fs::create_dir(&folder)?;
@@ -55,6 +55,10 @@ fn make_below(parent: &Path, id: &str, bounds: &Bounds, own: &Path) -> io::Resul
             folder.join("cpu.max"),
             format!("{} {PERIOD}", (bounds.cpus * PERIOD).max(1000.0).round()),
         )?;
+        // Not every group may divide its CPUs. Without, the affinity that each process inherits must do.
+        if !cpus.is_empty() && folder.join("cpuset.cpus").exists() {
+            fs::write(folder.join("cpuset.cpus"), cpu_list(cpus))?;
+        }
         // Moving a process needs the right to write the nearest common ancestor too: only a move shows it.
         let this = std::process::id().to_string();
         fs::write(folder.join("cgroup.procs"), &this)?;
@@ -64,8 +68,9 @@ fn make_below(parent: &Path, id: &str, bounds: &Bounds, own: &Path) -> io::Resul
     Ok(Group { events: folder.join("memory.events"), folders: vec![folder] })
 }
 
-/// Lets the groups below bound memory, processes and CPU.
+/// Lets the groups below bound memory, processes and CPU time, and have CPUs of their own where that can be had.
 fn hand_on(parent: &Path) -> io::Result<()> {
+    let _ = fs::write(parent.join("cgroup.subtree_control"), "+cpuset");
     const WANTED: [&str; 3] = ["memory", "pids", "cpu"];
     let control = parent.join("cgroup.subtree_control");
     let listed = |text: &str, name: &str| text.split_whitespace().any(|word| word == name);
@@ -91,7 +96,7 @@ mod tests {
         fs::write(path.join("cgroup.subtree_control"), enabled).unwrap();
     }
 
-    const BOUNDS: Bounds = Bounds { memory: 1 << 30, processes: 64, cpus: 1.5, disk: 0 };
+    const BOUNDS: Bounds = Bounds { memory: 1 << 30, processes: 64, cpus: 1.5, disk: 0, entries: 0 };
 
     #[test]
     fn hands_controllers_on_and_writes_the_bounds() {
@@ -100,7 +105,7 @@ mod tests {
         let set = |name: &str| fs::read_to_string(top.path().join(name)).unwrap_or_default();
         fs::create_dir_all(top.path().join("a/own")).unwrap();
         let v2 = V2 { root: top.path().to_owned(), own: PathBuf::from("a/own") };
-        let group = v2.make("x", &BOUNDS).unwrap();
+        let group = v2.make("x", &BOUNDS, &[]).unwrap();
         assert_eq!(group.folders(), [top.path().join("memtrial-x")]);
         assert_eq!(set("a/own/cgroup.procs"), std::process::id().to_string());
         assert_eq!(set("cgroup.subtree_control"), "+memory +pids +cpu");
@@ -114,11 +119,11 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         group(top.path(), "hugetlb", "");
         assert_eq!(
-            make_below(top.path(), "x", &BOUNDS, top.path()).unwrap_err().kind(),
+            make_below(top.path(), "x", &BOUNDS, &[], top.path()).unwrap_err().kind(),
             io::ErrorKind::Unsupported
         );
         assert!(!top.path().join("memtrial-x").exists());
         let v2 = V2 { root: top.path().to_owned(), own: PathBuf::from("a/b") };
-        assert!(v2.make("x", &BOUNDS).is_err());
+        assert!(v2.make("x", &BOUNDS, &[]).is_err());
     }
 }

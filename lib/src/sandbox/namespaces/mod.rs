@@ -14,6 +14,7 @@ use memtrial_runner::enter::{self, Base, Bind, Bounds, Enter, Upper};
 use tokio::process::Command;
 use tokio::sync::OnceCell;
 
+use super::limits::Lease;
 use super::link::Link;
 use super::{
     Backend, Exec, Health, Image, Limits, NOT_KEPT, Network, Output, Sandbox, SandboxError, Spec, program,
@@ -76,6 +77,7 @@ impl Namespaces {
         let runner = self.prepare().await?;
         let stack = self.layers.stack(&spec.image).map_err(|reason| failed("start on a layer", reason))?;
         let id = unique();
+        let cpus = Lease::here(spec.limits.cpus);
         let enter = Enter {
             scratch: self.scratch().join(&id),
             id,
@@ -83,6 +85,7 @@ impl Namespaces {
             layers: stack.layers,
             upper: upper(spec),
             limits: bounds(&spec.limits),
+            cpu_set: cpus.cpus().to_vec(),
             network: spec.network == Network::Host,
             binds: spec
                 .mounts
@@ -107,6 +110,7 @@ impl Namespaces {
             keep: spec.keep,
             limits,
             link,
+            _cpus: cpus,
         };
         Ok(sandbox)
     }
@@ -159,7 +163,13 @@ fn upper(spec: &Spec) -> Upper {
 }
 
 fn bounds(limits: &Limits) -> Bounds {
-    Bounds { memory: limits.memory, processes: limits.processes, cpus: limits.cpus, disk: limits.disk }
+    Bounds {
+        memory: limits.memory,
+        processes: limits.processes,
+        cpus: limits.cpus,
+        disk: limits.disk,
+        entries: limits.entries(),
+    }
 }
 
 #[async_trait]
@@ -266,6 +276,7 @@ struct NamespaceSandbox {
     keep: bool,
     limits: String,
     link: Link,
+    _cpus: Lease,
 }
 
 impl NamespaceSandbox {
