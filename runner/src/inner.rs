@@ -15,7 +15,7 @@ use crate::fault::{During, Fault, Result};
 use crate::limits::{self, Group};
 use crate::outer::unshare;
 use crate::serve::{Serve, serve};
-use crate::{network, privileges, root};
+use crate::{network, privileges, root, seccomp};
 
 /// What the first process inside is told.
 pub struct Inner<'a> {
@@ -54,8 +54,10 @@ pub fn run(inner: &Inner) -> Result<()> {
     }
     sethostname(b"memtrial").during("set the host name")?;
     root::build(inner)?;
+    limits::pin(&inner.enter.cpu_set)?;
     limits::apply_rlimits(&inner.enter.limits, inner.group.is_none())?;
     privileges::drop_most()?;
+    seccomp::apply()?;
     let limits = Some(inner.group.map_or("rlimits", |(name, _)| name).to_owned());
     serve(Serve { root: PathBuf::from("/"), limits, oom: events })
 }

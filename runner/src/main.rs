@@ -1,6 +1,7 @@
 //! The program inside a sandbox.
 //!
-//! `serve [ROOT]` answers requests; `enter` makes a sandbox of namespaces around itself and serves it.
+//! `serve [ROOT]` answers requests, without a root as a container's first process; `enter` makes a sandbox of namespaces
+//! around itself and serves it; `probe` tries what a sandbox must refuse.
 
 mod capture;
 mod disk;
@@ -15,7 +16,9 @@ mod network;
 mod oom;
 mod outer;
 mod privileges;
+mod probe;
 mod root;
+mod seccomp;
 mod serve;
 mod tree;
 
@@ -30,10 +33,11 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments.as_slice() {
-        ["serve"] => serve("/"),
+        ["serve"] => seccomp::apply().and_then(|()| serve("/")),
         ["serve", root] => serve(root),
         ["enter"] => inherited::keep_back().and_then(|()| outer::run()),
-        _ => Err(Fault("usage: memtrial-runner serve [ROOT] | enter".into())),
+        ["probe", what @ ..] => probe::run(what).map(|()| exit::DONE),
+        _ => Err(Fault("usage: memtrial-runner serve [ROOT] | enter | probe WHAT".into())),
     };
     ExitCode::from(code_of(outcome))
 }

@@ -35,7 +35,7 @@ pub fn run() -> Result<u8> {
     fs::DirBuilder::new().mode(0o700).create(&enter.scratch).during(enter.scratch.display())?;
     let lock = File::open(&enter.scratch).during(enter.scratch.display())?;
     flock(&lock, FlockOperation::LockShared).during("lock the scratch folder")?;
-    let group = limits::make(&enter.id, &enter.limits);
+    let group = limits::make(&enter.id, &enter.limits, &enter.cpu_set);
     let outcome = run_in(&enter, group.as_ref());
     if let Some((_, group)) = &group {
         group.remove();

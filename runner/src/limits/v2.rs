@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use memtrial_runner::enter::Bounds;
 
-use super::{Group, Limiter, undo_on_error};
+use super::{Group, Limiter, cpu_list, undo_on_error};
 
 /// The file that a process enters by.
 pub const ENTRANCE: &str = "cgroup.procs";
@@ -29,10 +29,10 @@ impl Limiter for V2 {
     /// Tries each group from this process's own up to the root. A group that holds processes cannot hand on
     /// controllers (the root is exempt), so that usually a parent is the first that works: the folder that a service
     /// manager delegated to the user, or the root.
-    fn make(&self, id: &str, bounds: &Bounds) -> io::Result<Group> {
+    fn make(&self, id: &str, bounds: &Bounds, cpus: &[u32]) -> io::Result<Group> {
         let mut last = io::Error::from(io::ErrorKind::NotFound);
         for parent in self.own.ancestors() {
-            match make_below(&self.root.join(parent), id, bounds) {
+            match make_below(&self.root.join(parent), id, bounds, cpus) {
                 Ok(group) => return Ok(group),
                 Err(error) => last = error,
             }
@@ -41,7 +41,7 @@ impl Limiter for V2 {
     }
 }
 
-fn make_below(parent: &Path, id: &str, bounds: &Bounds) -> io::Result<Group> {
+fn make_below(parent: &Path, id: &str, bounds: &Bounds, cpus: &[u32]) -> io::Result<Group> {
     // To move between groups a process must be allowed to write to their nearest common ancestor.
     rustix::fs::access(parent.join(ENTRANCE), rustix::fs::Access::WRITE_OK)?;
     hand_on(parent)?;
@@ -55,14 +55,23 @@ fn make_below(parent: &Path, id: &str, bounds: &Bounds) -> io::Result<Group> {
             fs::write(swap, "0")?;
         }
         fs::write(folder.join("pids.max"), bounds.processes.to_string())?;
-        fs::write(folder.join("cpu.max"), format!("{} {PERIOD}", (bounds.cpus * PERIOD).max(1000.0).round()))
+        fs::write(
+            folder.join("cpu.max"),
+            format!("{} {PERIOD}", (bounds.cpus * PERIOD).max(1000.0).round()),
+        )?;
+        // Not every group may divide its CPUs. Without, the affinity that each process inherits must do.
+        if !cpus.is_empty() && folder.join("cpuset.cpus").exists() {
+            fs::write(folder.join("cpuset.cpus"), cpu_list(cpus))?;
+        }
+        Ok(())
     };
     undo_on_error(std::slice::from_ref(&folder), set())?;
     Ok(Group { events: folder.join("memory.events"), folders: vec![folder], entrance: ENTRANCE })
 }
 
-/// Lets the groups below bound memory, processes and CPU.
+/// Lets the groups below bound memory, processes and CPU time, and have CPUs of their own where that can be had.
 fn hand_on(parent: &Path) -> io::Result<()> {
+    let _ = fs::write(parent.join("cgroup.subtree_control"), "+cpuset");
     const WANTED: [&str; 3] = ["memory", "pids", "cpu"];
     let control = parent.join("cgroup.subtree_control");
     let listed = |text: &str, name: &str| text.split_whitespace().any(|word| word == name);
@@ -89,7 +98,7 @@ mod tests {
         fs::write(path.join("cgroup.procs"), "").unwrap();
     }
 
-    const BOUNDS: Bounds = Bounds { memory: 1 << 30, processes: 64, cpus: 1.5, disk: 0 };
+    const BOUNDS: Bounds = Bounds { memory: 1 << 30, processes: 64, cpus: 1.5, disk: 0, entries: 0 };
 
     #[test]
     fn hands_controllers_on_and_writes_the_bounds() {
@@ -98,7 +107,7 @@ mod tests {
         let set = |name: &str| fs::read_to_string(top.path().join(name)).unwrap_or_default();
         fs::create_dir_all(top.path().join("a/own")).unwrap();
         let v2 = V2 { root: top.path().to_owned(), own: PathBuf::from("a/own") };
-        let group = v2.make("x", &BOUNDS).unwrap();
+        let group = v2.make("x", &BOUNDS, &[]).unwrap();
         assert_eq!(group.folders(), [top.path().join("memtrial-x")]);
         assert_eq!(set("cgroup.subtree_control"), "+memory +pids +cpu");
         assert_eq!(set("memtrial-x/memory.max"), "1073741824");
@@ -112,10 +121,10 @@ mod tests {
     fn a_group_without_the_controllers_is_passed_over() {
         let top = tempfile::tempdir().unwrap();
         group(top.path(), "hugetlb", "");
-        let refused = make_below(top.path(), "x", &BOUNDS).unwrap_err();
+        let refused = make_below(top.path(), "x", &BOUNDS, &[]).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::Unsupported);
         assert!(!top.path().join("memtrial-x").exists());
         let v2 = V2 { root: top.path().to_owned(), own: PathBuf::from("a/b") };
-        assert!(v2.make("x", &BOUNDS).is_err());
+        assert!(v2.make("x", &BOUNDS, &[]).is_err());
     }
 }

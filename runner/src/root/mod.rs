@@ -10,12 +10,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use memtrial_runner::enter::{Base, Enter, Upper};
-use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, mount_remount, unmount,
+};
 use rustix::process::{chdir, pivot_root};
 
 use crate::fault::{During, Result};
 use crate::files::Root;
 use crate::inner::Inner;
+use crate::limits;
 use mounts::Shown;
 
 /// Builds the root and makes it this process's own. Whatever is mounted here vanishes with the mount namespace.
@@ -117,6 +120,7 @@ fn system(inner: &Inner, root: &Root, shown: &mut Shown) -> Result<()> {
             mounts::tmpfs(&proc.join(path), flags | MountFlags::RDONLY, "size=0,mode=555")?;
         }
     }
+    sys(&root.locate("/sys"), &inner.enter.cpu_set)?;
     let dev = root.locate("/dev");
     make(&dev)?;
     device::mount(&dev, inner)?;
@@ -129,6 +133,19 @@ fn system(inner: &Inner, root: &Root, shown: &mut Shown) -> Result<()> {
         shown.bind(root, Path::new("/etc/resolv.conf"), Path::new("/etc/resolv.conf"))?;
     }
     Ok(())
+}
+
+/// Of `/sys` the list of CPUs alone: the C library counts them by it, whatever a process may run on.
+fn sys(place: &Path, cpus: &[u32]) -> Result<()> {
+    make(place)?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mounts::tmpfs(place, flags, "mode=755,size=64k")?;
+    let folder = place.join("devices/system/cpu");
+    fs::create_dir_all(&folder).during(folder.display())?;
+    for name in ["online", "possible", "present"].iter().filter(|_| !cpus.is_empty()) {
+        fs::write(folder.join(name), format!("{}\n", limits::cpu_list(cpus))).during(name)?;
+    }
+    mount_remount(place, flags | MountFlags::RDONLY, "").during("make /sys read-only")
 }
 
 fn make(folder: &Path) -> Result<()> {

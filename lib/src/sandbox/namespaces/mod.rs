@@ -15,6 +15,7 @@ use memtrial_runner::enter::{self, Base, Bind, Bounds, Enter, Upper};
 use tokio::process::Command;
 use tokio::sync::{OnceCell, Semaphore};
 
+use super::limits::Lease;
 use super::link::Link;
 use super::{
     Backend, Exec, Health, Image, Limits, NOT_KEPT, Network, Output, Sandbox, SandboxError, Spec, program,
@@ -86,6 +87,7 @@ impl Namespaces {
         let runner = self.prepare().await?;
         let stack = self.layers.stack(&spec.image).map_err(|reason| failed("start on a layer", reason))?;
         let id = unique();
+        let cpus = Lease::here(spec.limits.cpus);
         let enter = Enter {
             scratch: self.scratch().join(&id),
             id,
@@ -93,6 +95,7 @@ impl Namespaces {
             layers: stack.layers,
             upper: upper(spec),
             limits: bounds(&spec.limits),
+            cpu_set: cpus.cpus().to_vec(),
             network: spec.network == Network::Host,
             binds: spec
                 .mounts
@@ -118,6 +121,7 @@ impl Namespaces {
             limits,
             link,
             removals: self.removals.clone(),
+            _cpus: cpus,
         };
         Ok(sandbox)
     }
@@ -170,7 +174,13 @@ fn upper(spec: &Spec) -> Upper {
 }
 
 fn bounds(limits: &Limits) -> Bounds {
-    Bounds { memory: limits.memory, processes: limits.processes, cpus: limits.cpus, disk: limits.disk }
+    Bounds {
+        memory: limits.memory,
+        processes: limits.processes,
+        cpus: limits.cpus,
+        disk: limits.disk,
+        entries: limits.entries(),
+    }
 }
 
 #[async_trait]
@@ -278,6 +288,7 @@ struct NamespaceSandbox {
     limits: String,
     link: Link,
     removals: Arc<Semaphore>,
+    _cpus: Lease,
 }
 
 impl NamespaceSandbox {
