@@ -8,6 +8,7 @@ mod disk;
 mod exec;
 mod fault;
 mod files;
+mod fork;
 mod inherited;
 mod inner;
 mod limits;
@@ -35,17 +36,18 @@ fn main() -> ExitCode {
         ["serve"] => seccomp::apply().and_then(|()| serve("/")),
         ["serve", root] => serve(root),
         ["enter"] => inherited::keep_back().and_then(|()| outer::run()),
-        ["inner", pipe] => inner::run(pipe).map(|()| exit::DONE),
         ["probe", what @ ..] => probe::run(what).map(|()| exit::DONE),
         _ => Err(Fault("usage: memtrial-runner serve [ROOT] | enter | probe WHAT".into())),
     };
-    match outcome {
-        Ok(code) => ExitCode::from(code),
-        Err(fault) => {
-            let _ = writeln!(std::io::stderr(), "memtrial-runner: {fault}");
-            ExitCode::from(exit::FAILED)
-        }
-    }
+    ExitCode::from(code_of(outcome))
+}
+
+/// The exit code; a fault is told on standard error.
+fn code_of(outcome: fault::Result<u8>) -> u8 {
+    outcome.unwrap_or_else(|fault| {
+        let _ = writeln!(std::io::stderr(), "memtrial-runner: {fault}");
+        exit::FAILED
+    })
 }
 
 fn serve(root: &str) -> Result<u8, Fault> {

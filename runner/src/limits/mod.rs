@@ -31,14 +31,21 @@ pub trait Limiter {
 pub struct Group {
     /// Its folders, one a hierarchy.
     folders: Vec<PathBuf>,
+    /// The file in each folder that a process enters by.
+    entrance: &'static str,
     /// The file that counts kills by the memory limit.
     events: PathBuf,
 }
 
 impl Group {
-    /// Moves a process in.
-    pub fn add(&self, pid: u32) -> io::Result<()> {
-        self.folders.iter().try_for_each(|folder| fs::write(folder.join("cgroup.procs"), pid.to_string()))
+    /// Moves this process in.
+    pub fn enter(&self) -> io::Result<()> {
+        self.folders.iter().try_for_each(|folder| fs::write(folder.join(self.entrance), "0"))
+    }
+
+    /// The folder that a process can be started in.
+    pub fn unified(&self) -> Option<File> {
+        (self.entrance == v2::ENTRANCE).then(|| File::open(self.folders.first()?).ok())?
     }
 
     /// The open counter of kills by the memory limit.

@@ -9,6 +9,10 @@ use memtrial_runner::enter::Bounds;
 
 use super::{Group, Limiter, cpu_list, undo_on_error};
 
+/// By this file one thread enters, by `cgroup.procs` a process. The first process has one thread, and for a thread
+/// that moves itself the kernel takes no lock; the other's lock waits until every CPU has passed through the
+/// scheduler, 15 ms where it was not taken just before.
+const ENTRANCE: &str = "tasks";
 /// The scheduler's period in microseconds.
 const PERIOD: f64 = 100_000.0;
 
@@ -46,7 +50,7 @@ impl Limiter for V1 {
         };
         undo_on_error(&folders, set())?;
         folders.extend(self.cpu_set(&name, cpus));
-        Ok(Group { events: memory.join("memory.oom_control"), folders })
+        Ok(Group { events: memory.join("memory.oom_control"), folders, entrance: ENTRANCE })
     }
 }
 
@@ -84,9 +88,9 @@ mod tests {
         assert_eq!(read("cpu/memtrial-x/cpu.cfs_quota_us"), "50000");
         assert_eq!(read("cpuset/memtrial-x/cpuset.mems"), "0-1");
         assert_eq!(read("cpuset/memtrial-x/cpuset.cpus"), "3");
-        group.add(77).unwrap();
-        assert_eq!(read("pids/memtrial-x/cgroup.procs"), "77");
-        assert_eq!(read("cpuset/memtrial-x/cgroup.procs"), "77");
+        group.enter().unwrap();
+        assert_eq!(read("pids/memtrial-x/tasks"), "0");
+        assert_eq!(read("cpuset/memtrial-x/tasks"), "0");
     }
 
     #[test]
