@@ -136,6 +136,18 @@ impl Link {
         self.gone.insert(gone).clone()
     }
 
+    /// Closes the runner's input and waits until nothing of the sandbox runs any more: a runner that then clears up
+    /// gives up its output first. Returns its process.
+    pub(super) async fn part(mut self) -> Child {
+        self.input = None;
+        let mut rest = [0; 1024];
+        let ended = async { while let Ok(1..) = self.output.read(&mut rest).await {} };
+        if timeout(FAREWELL, ended).await.is_err() {
+            let _ = self.child.start_kill();
+        }
+        self.child
+    }
+
     async fn call(
         &mut self,
         call: Call,

@@ -361,7 +361,8 @@ pub trait Sandbox: Send {
     /// Reads a regular file of at most `limit` bytes; `None` where there is none.
     async fn get(&mut self, path: &str, limit: u64) -> Result<Option<Vec<u8>>, SandboxError>;
 
-    /// Ends everything and drops what was written.
+    /// Ends everything and drops what was written. When this returns nothing runs any more; room on the disk may take
+    /// a little longer to come back.
     async fn close(self: Box<Self>) -> Result<(), SandboxError>;
 
     /// For [`Backend::commit`].

@@ -7,12 +7,13 @@ mod scratch;
 use std::any::Any;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use fs_err as fs;
 use memtrial_runner::enter::{self, Base, Bind, Bounds, Enter, Upper};
 use tokio::process::Command;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, Semaphore};
 
 use super::limits::Lease;
 use super::link::Link;
@@ -27,6 +28,8 @@ pub(in crate::sandbox) use scratch::unique;
 const NAME: &str = "namespaces";
 /// Less free space than this and no sandbox is started.
 const RESERVE: u64 = 256 << 20;
+/// So many ended sandboxes may still be removing what they wrote; the next one is waited for.
+const REMOVALS: u32 = 8;
 
 /// Sandboxes made of namespaces.
 ///
@@ -36,6 +39,7 @@ pub struct Namespaces {
     cache: PathBuf,
     layers: Layers,
     cleared: OnceCell<()>,
+    removals: Arc<Semaphore>,
 }
 
 impl Namespaces {
@@ -43,7 +47,8 @@ impl Namespaces {
     pub fn new(cache: PathBuf) -> Self {
         let cache = std::path::absolute(&cache).unwrap_or(cache);
         let layers = Layers::new(cache.join(NAME).join("layers"));
-        Self { cache, layers, cleared: OnceCell::new() }
+        let removals = Arc::new(Semaphore::new(REMOVALS as usize));
+        Self { cache, layers, cleared: OnceCell::new(), removals }
     }
 
     fn scratch(&self) -> PathBuf {
@@ -60,7 +65,12 @@ impl Namespaces {
                 let _ = tokio::task::spawn_blocking(move || scratch::clear_stale(&scratch)).await;
             })
             .await;
-        if super::free_space(&scratch).is_ok_and(|room| room < RESERVE) {
+        let is_full = || super::free_space(&scratch).is_ok_and(|room| room < RESERVE);
+        if is_full() {
+            // Room may just be coming back.
+            let _ = self.removals.acquire_many(REMOVALS).await;
+        }
+        if is_full() {
             return Err(SandboxError::DiskFull { path: self.cache.clone() });
         }
         program::runner(&self.cache).map_err(|error| self.io("lay out the runner", &error))
@@ -110,6 +120,7 @@ impl Namespaces {
             keep: spec.keep,
             limits,
             link,
+            removals: self.removals.clone(),
             _cpus: cpus,
         };
         Ok(sandbox)
@@ -276,6 +287,7 @@ struct NamespaceSandbox {
     keep: bool,
     limits: String,
     link: Link,
+    removals: Arc<Semaphore>,
     _cpus: Lease,
 }
 
@@ -310,8 +322,15 @@ impl Sandbox for NamespaceSandbox {
         self.judge(result).await
     }
 
-    async fn close(mut self: Box<Self>) -> Result<(), SandboxError> {
-        self.link.finish().await;
+    /// Removing many files, or few on a busy disk, takes longer than all else: the sandbox's outer process does it
+    /// while memtrial goes on, and also when memtrial is killed meanwhile.
+    async fn close(self: Box<Self>) -> Result<(), SandboxError> {
+        let mut runner = self.link.part().await;
+        let permit = self.removals.acquire_owned().await;
+        tokio::spawn(async move {
+            let _ = runner.wait().await;
+            drop(permit);
+        });
         Ok(())
     }
 
