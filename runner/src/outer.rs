@@ -24,6 +24,7 @@ use crate::fault::{During, Fault, Result};
 use crate::fork::{fork, fork_into};
 use crate::inner::{self, Inner};
 use crate::limits::{self, Group};
+use crate::tree;
 
 /// Makes, watches and clears up one sandbox. Returns the exit code.
 pub fn run() -> Result<u8> {
@@ -138,10 +139,10 @@ fn wait_readable(fd: &OwnedFd, at_most: Duration) {
 
 /// Why the sandbox must end now, if it must.
 fn excess(enter: &Enter) -> Option<(u8, String)> {
-    let used = disk::used(&enter.scratch, enter.limits.disk);
-    if used > enter.limits.disk {
-        let limit = enter.limits.disk;
-        return Some((exit::DISK_LIMIT, format!("it wrote more than its disk limit of {limit} bytes")));
+    // Everything in the sandbox descends from its first process, and that from this one.
+    let used = disk::used(&enter.scratch, &enter.limits, tree::descendants().into_iter());
+    if let Some(reason) = used.excess(&enter.limits) {
+        return Some((exit::DISK_LIMIT, reason));
     }
     disk::nearly_full(&enter.scratch)
         .then(|| (exit::DISK_FULL, format!("no space left under {}", enter.scratch.display())))

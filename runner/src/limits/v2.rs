@@ -44,7 +44,7 @@ impl Limiter for V2 {
 fn make_below(parent: &Path, id: &str, bounds: &Bounds, cpus: &[u32]) -> io::Result<Group> {
     // To move between groups a process must be allowed to write to their nearest common ancestor.
     rustix::fs::access(parent.join(ENTRANCE), rustix::fs::Access::WRITE_OK)?;
-    hand_on(parent)?;
+    let own_cpus = hand_on(parent)?;
     let folder = parent.join(format!("memtrial-{id}"));
     fs::create_dir(&folder)?;
     let set = || {
@@ -55,35 +55,34 @@ fn make_below(parent: &Path, id: &str, bounds: &Bounds, cpus: &[u32]) -> io::Res
             fs::write(swap, "0")?;
         }
         fs::write(folder.join("pids.max"), bounds.processes.to_string())?;
-        fs::write(
-            folder.join("cpu.max"),
-            format!("{} {PERIOD}", (bounds.cpus * PERIOD).max(1000.0).round()),
-        )?;
-        // Not every group may divide its CPUs. Without, the affinity that each process inherits must do.
-        if !cpus.is_empty() && folder.join("cpuset.cpus").exists() {
+        if own_cpus && !cpus.is_empty() {
             fs::write(folder.join("cpuset.cpus"), cpu_list(cpus))?;
         }
-        Ok(())
+        fs::write(folder.join("cpu.max"), format!("{} {PERIOD}", (bounds.cpus * PERIOD).max(1000.0).round()))
     };
     undo_on_error(std::slice::from_ref(&folder), set())?;
     Ok(Group { events: folder.join("memory.events"), folders: vec![folder], entrance: ENTRANCE })
 }
 
-/// Lets the groups below bound memory, processes and CPU time, and have CPUs of their own where that can be had.
-fn hand_on(parent: &Path) -> io::Result<()> {
-    let _ = fs::write(parent.join("cgroup.subtree_control"), "+cpuset");
+/// Lets the groups below bound memory, processes and CPU time; whether they may have CPUs of their own too: not every
+/// group may divide them, and then the affinity that each process inherits must do.
+fn hand_on(parent: &Path) -> io::Result<bool> {
     const WANTED: [&str; 3] = ["memory", "pids", "cpu"];
+    const CPUS: &str = "cpuset";
     let control = parent.join("cgroup.subtree_control");
     let listed = |text: &str, name: &str| text.split_whitespace().any(|word| word == name);
     let enabled = fs::read_to_string(&control)?;
-    if WANTED.iter().all(|name| listed(&enabled, name)) {
-        return Ok(());
+    if !WANTED.iter().all(|name| listed(&enabled, name)) {
+        let available = fs::read_to_string(parent.join("cgroup.controllers"))?;
+        if !WANTED.iter().all(|name| listed(&available, name)) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        if listed(&available, CPUS) && fs::write(&control, "+memory +pids +cpu +cpuset").is_ok() {
+            return Ok(true);
+        }
+        fs::write(&control, "+memory +pids +cpu")?;
     }
-    let available = fs::read_to_string(parent.join("cgroup.controllers"))?;
-    if !WANTED.iter().all(|name| listed(&available, name)) {
-        return Err(io::ErrorKind::Unsupported.into());
-    }
-    fs::write(&control, "+memory +pids +cpu")
+    Ok(listed(&enabled, CPUS) || fs::write(&control, "+cpuset").is_ok())
 }
 
 #[cfg(test)]
@@ -107,9 +106,10 @@ mod tests {
         let set = |name: &str| fs::read_to_string(top.path().join(name)).unwrap_or_default();
         fs::create_dir_all(top.path().join("a/own")).unwrap();
         let v2 = V2 { root: top.path().to_owned(), own: PathBuf::from("a/own") };
-        let group = v2.make("x", &BOUNDS, &[]).unwrap();
+        let group = v2.make("x", &BOUNDS, &[1, 2]).unwrap();
         assert_eq!(group.folders(), [top.path().join("memtrial-x")]);
-        assert_eq!(set("cgroup.subtree_control"), "+memory +pids +cpu");
+        assert_eq!(set("cgroup.subtree_control"), "+memory +pids +cpu +cpuset");
+        assert_eq!(set("memtrial-x/cpuset.cpus"), "1,2");
         assert_eq!(set("memtrial-x/memory.max"), "1073741824");
         assert_eq!(set("memtrial-x/pids.max"), "64");
         assert_eq!(set("memtrial-x/cpu.max"), "150000 100000");

@@ -24,7 +24,7 @@ const LINKS: [(&str, &str); 5] = [
 /// Mounts a new `/dev` there.
 pub fn mount(dev: &Path, inner: &Inner) -> Result<()> {
     let quiet = MountFlags::NOSUID | MountFlags::NOEXEC;
-    mounts::tmpfs(dev, quiet, "mode=755,size=1m")?;
+    mounts::tmpfs(dev, quiet, "mode=755,size=1m,nr_inodes=1k")?;
     for name in NODES {
         let place = dev.join(name);
         File::create(&place).during(place.display())?;
@@ -36,7 +36,8 @@ pub fn mount(dev: &Path, inner: &Inner) -> Result<()> {
     for name in ["shm", "pts"] {
         fs::create_dir(dev.join(name)).during(format_args!("/dev/{name}"))?;
     }
-    let size = format!("mode=1777,size={}", inner.enter.limits.memory);
+    let bounds = &inner.enter.limits;
+    let size = format!("mode=1777,size={},nr_inodes={}", bounds.memory, bounds.entries);
     mounts::tmpfs(&dev.join("shm"), quiet | MountFlags::NODEV, &size)?;
     // The terminal group exists only where the whole range of groups does.
     let group = if inner.user { "" } else { ",gid=5" };

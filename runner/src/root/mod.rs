@@ -67,7 +67,7 @@ fn upper(enter: &Enter, stage: &Path) -> Result<PathBuf> {
         Upper::Memory => {
             let path = stage.join("upper");
             fs::create_dir(&path).during(path.display())?;
-            let size = format!("mode=755,size={}", enter.limits.disk);
+            let size = format!("mode=755,size={},nr_inodes={}", enter.limits.disk, enter.limits.entries);
             mounts::tmpfs(&path, MountFlags::NOSUID | MountFlags::NODEV, &size)?;
             Ok(path)
         }
