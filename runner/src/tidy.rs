@@ -116,9 +116,10 @@ mod tests {
         let tree = top.path().join("tree");
         fs::create_dir(&tree).unwrap();
         let mut folder = open(CWD, &tree).unwrap();
-        for _ in 0..3000 {
-            rustix::fs::mkdirat(&folder, "folder", Mode::RWXU).unwrap();
-            folder = open(&folder, "folder").unwrap();
+        let name = "a folder with quite a long name";
+        for _ in 0..200 {
+            rustix::fs::mkdirat(&folder, name, Mode::RWXU).unwrap();
+            folder = open(&folder, name).unwrap();
         }
         remove(&tree);
         assert!(!tree.exists());

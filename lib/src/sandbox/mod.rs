@@ -325,6 +325,20 @@ pub struct Health {
     pub notes: Vec<String>,
     /// The one command that mends it, where it does not work or is limited.
     pub mend: Option<String>,
+    /// What [`conformance`] must not hold it to here.
+    pub unclaimed: Vec<conformance::Claim>,
+}
+
+impl Health {
+    /// It works and holds everything.
+    pub fn works(notes: Vec<String>) -> Self {
+        Self { works: true, notes, mend: None, unclaimed: Vec::new() }
+    }
+
+    /// It does not work.
+    pub fn fails(reason: String, mend: Option<String>) -> Self {
+        Self { works: false, notes: vec![reason], mend, unclaimed: Vec::new() }
+    }
 }
 
 /// A way of making sandboxes.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fs_err as fs;
 
 /// Built by `build.rs`: static, so that it runs on any root file system.
-static RUNNER: &[u8] = include_bytes!(env!("MEMTRIAL_RUNNER"));
+pub(super) static RUNNER: &[u8] = include_bytes!(env!("MEMTRIAL_RUNNER"));
 
 /// The path of the runner under `cache`, written there if it is not yet, under a name that tells its content.
 pub fn runner(cache: &Path) -> io::Result<PathBuf> {

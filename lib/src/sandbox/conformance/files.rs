@@ -3,19 +3,51 @@
 use fs_err as fs;
 use futures::FutureExt;
 
-use super::{Bench, Claim, Try, Wrong, bash, must};
+use super::bench::{Bench, Wrong, bash, must};
+use super::{Claim, Entry};
 use crate::sandbox::namespaces::unique;
 use crate::sandbox::{Exec, Image, Mount, Spec};
 
-pub(super) fn cases<'a>() -> Vec<(&'static str, Option<Claim>, Try<'a>)> {
+pub(super) fn cases<'a>() -> Vec<Entry<'a>> {
     vec![
-        ("files go in and come out", None, |bench| round_trip(bench).boxed()),
-        ("a link at a file's place is replaced, not followed", None, |bench| link(bench).boxed()),
-        ("what is no file is absent, what is too large is refused", None, |bench| refused(bench).boxed()),
-        ("mounts can be read", None, |bench| mounts(bench).boxed()),
-        ("mounts cannot be written", Some(Claim::Isolation), |bench| read_only(bench).boxed()),
-        ("what is not committed is gone", None, |bench| gone(bench).boxed()),
-        ("layers are committed, started on, stacked and dropped", None, |bench| layers(bench).boxed()),
+        ("put-get", "files go in with parents and permissions and come out unchanged", None, |bench| {
+            round_trip(bench).boxed()
+        }),
+        ("link-replaced", "a link at a file's place is replaced, not followed", None, |bench| {
+            link(bench).boxed()
+        }),
+        (
+            "put-get-refused",
+            "what is no file is absent; what is too large, climbs or is not absolute is refused",
+            None,
+            |bench| refused(bench).boxed(),
+        ),
+        (
+            "links-outside",
+            "links of the sandbox lead neither out of it nor into a mount's files",
+            None,
+            |bench| links_outside(bench).boxed(),
+        ),
+        ("special-files", "pipes, devices and sockets are no files, and hold nothing up", None, |bench| {
+            special_files(bench).boxed()
+        }),
+        ("odd-names", "names that are no UTF-8 or hold newlines are files as others", None, |bench| {
+            odd_names(bench).boxed()
+        }),
+        ("deep-folders", "folders deeper than a path is long are made, used and removed", None, |bench| {
+            deep_folders(bench).boxed()
+        }),
+        ("mount-read", "mounted folders of the host can be read", None, |bench| mounts(bench).boxed()),
+        (
+            "mount-read-only",
+            "mounted folders of the host cannot be written, remounted or unmounted",
+            Some(Claim::Isolation),
+            |bench| read_only(bench).boxed(),
+        ),
+        ("not-committed", "what is not committed is gone", None, |bench| gone(bench).boxed()),
+        ("layers", "layers are committed, started on, stacked and dropped", None, |bench| {
+            layers(bench).boxed()
+        }),
     ]
 }
 
@@ -56,6 +88,70 @@ async fn refused(bench: &Bench<'_>) -> Result<(), Wrong> {
         must(sandbox.put(path, b"", 0o644).await.is_err(), path)?;
     }
     must(bash(&mut sandbox, "true").await?.success(), "the sandbox goes on")?;
+    Ok(sandbox.close().await?)
+}
+
+async fn links_outside(bench: &Bench<'_>) -> Result<(), Wrong> {
+    let mount = folder(bench)?;
+    let host = mount.host.clone();
+    let mut sandbox = bench.start_with(|spec| spec.mounts.push(mount)).await?;
+    let up = "../".repeat(20);
+    let make = format!(
+        "ln -s '{0}' absolute; ln -s '{up}{0}' climbing; ln -s /proc/self/root{0} magic; \
+         ln /mnt/of/host/sub/file hard 2>/dev/null; ln -sf /mnt/of/host/sub/file hard2; true",
+        host.display()
+    );
+    sandbox.put("/work/f", b"x", 0o644).await?;
+    must(sandbox.exec(&Exec::bash(make, "/work")).await?.success(), "ln")?;
+    for link in ["absolute", "climbing", "magic"] {
+        let path = format!("/work/{link}/sub/file");
+        must(!matches!(sandbox.get(&path, 99).await, Ok(Some(_))), ("read on the host", path))?;
+        // Written in the sandbox, where the link leads inside it, or refused.
+        let _ = sandbox.put(&format!("/work/{link}/sub/new"), b"x", 0o644).await;
+    }
+    for link in ["hard", "hard2"] {
+        let _ = sandbox.put(&format!("/work/{link}"), b"changed", 0o644).await;
+    }
+    sandbox.close().await?;
+    must(fs::read_to_string(host.join("sub/file"))? == "from the host", "changed on the host")?;
+    must(!host.join("sub/new").exists(), "made on the host")
+}
+
+async fn special_files(bench: &Bench<'_>) -> Result<(), Wrong> {
+    let mut sandbox = bench.start().await?;
+    sandbox.put("/work/f", b"x", 0o644).await?;
+    must(sandbox.exec(&Exec::bash("mkfifo pipe; ln -s pipe link", "/work")).await?.success(), "mkfifo")?;
+    for path in ["/work/pipe", "/work/link", "/dev/zero", "/dev/tty", "/dev/stdin", "/proc/self/fd/0"] {
+        let found = sandbox.get(path, 99).await;
+        must(!matches!(found, Ok(Some(_))), (path, &found))?;
+    }
+    sandbox.put("/work/pipe", b"a file now", 0o644).await?;
+    must(sandbox.get("/work/pipe", 99).await?.is_some(), "a pipe's place is taken by a file")?;
+    Ok(sandbox.close().await?)
+}
+
+async fn odd_names(bench: &Bench<'_>) -> Result<(), Wrong> {
+    let mut sandbox = bench.start().await?;
+    sandbox.put("/work/new\nline", b"1", 0o644).await?;
+    let make = r"f=$(printf 'a\377\200b'); echo 2 > $f; mkdir $f.d; echo 3 > $f.d/$f; cat new* $f $f.d/$f; ls -1 | head -n 1";
+    let output = sandbox.exec(&Exec::bash(make, "/work")).await?;
+    must(output.bytes.starts_with(b"12\n3\n"), &output)?;
+    let listed = sandbox.exec(&Exec::bash(r"printf '%s\n' a*", "/work")).await?;
+    must(listed.bytes == b"a\xff\x80b\na\xff\x80b.d\n", &listed)?;
+    Ok(sandbox.close().await?)
+}
+
+async fn deep_folders(bench: &Bench<'_>) -> Result<(), Wrong> {
+    let mut sandbox = bench.start().await?;
+    let dig = "n=$(printf %0100d 0); for i in {1..80}; do mkdir $n && cd $n || exit 8; done 2>/dev/null; \
+               echo deep > file && cat file";
+    sandbox.put("/work/f", b"x", 0o644).await?;
+    let output = sandbox.exec(&Exec::bash(dig, "/work")).await?;
+    must(output.text() == "deep\n", &output)?;
+    let output = sandbox.exec(&Exec::bash("rm -r 0*; ls", "/work")).await?;
+    must(output.text() == "f\n", &output)?;
+    // This one is left for the sandbox's end.
+    sandbox.exec(&Exec::bash(dig, "/work")).await?;
     Ok(sandbox.close().await?)
 }
 

@@ -4,17 +4,29 @@ use std::time::Duration;
 
 use futures::FutureExt;
 
-use super::{Bench, Claim, Try, Wrong, bash, mark, must, must_be_gone};
+use super::Entry;
+use super::bench::{Bench, Wrong, bash, mark, must, must_be_gone};
 use crate::sandbox::{Ended, Exec};
 
-pub(super) fn cases<'a>() -> Vec<(&'static str, Option<Claim>, Try<'a>)> {
+pub(super) fn cases<'a>() -> Vec<Entry<'a>> {
     vec![
-        ("time-out of children that ignore SIGTERM", None, |bench| stubborn(bench).boxed()),
-        ("double-forked sessions end with the command", None, |bench| double_forked(bench).boxed()),
-        ("stopped processes end at the time-out", None, |bench| stopped(bench).boxed()),
-        ("a background process does not hold a command up", None, |bench| background(bench).boxed()),
-        ("output before a time-out is kept", None, |bench| kept(bench).boxed()),
-        ("many orphans leave no zombies", None, |bench| orphans(bench).boxed()),
+        ("ignored-sigterm", "children that ignore SIGTERM end at the time-out", None, |bench| {
+            stubborn(bench).boxed()
+        }),
+        ("double-fork", "daemons by double fork and setsid end with the command", None, |bench| {
+            double_forked(bench).boxed()
+        }),
+        ("stopped", "stopped processes end at the time-out", None, |bench| stopped(bench).boxed()),
+        ("background", "a background process does not hold a command up, and ends with it", None, |bench| {
+            background(bench).boxed()
+        }),
+        (
+            "time-out-output",
+            "output before a time-out is kept, and endless output does not delay it",
+            None,
+            |bench| kept(bench).boxed(),
+        ),
+        ("orphans", "hundreds of orphans leave no zombies", None, |bench| orphans(bench).boxed()),
     ]
 }
 

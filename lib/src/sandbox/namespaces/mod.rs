@@ -15,6 +15,7 @@ use memtrial_runner::enter::{self, Base, Bind, Bounds, Enter, Upper};
 use tokio::process::Command;
 use tokio::sync::{OnceCell, Semaphore};
 
+use super::conformance::Claim;
 use super::limits::Lease;
 use super::link::Link;
 use super::{
@@ -208,7 +209,7 @@ impl Backend for Namespaces {
         let user = !rustix::process::geteuid().is_root();
         match tried.await {
             Ok((output, limits)) if output.success() => health(user, &limits),
-            Ok((output, _)) => Health { works: false, notes: vec![output.text()], mend: None },
+            Ok((output, _)) => Health::fails(output.text(), None),
             Err(error) => {
                 let mend = match &error {
                     SandboxError::Unavailable { reason, .. } if reason.contains("unshare") => {
@@ -218,7 +219,7 @@ impl Backend for Namespaces {
                     SandboxError::DiskFull { path } => Some(format!("du -sh {}/*", path.display())),
                     _ => None,
                 };
-                Health { works: false, notes: vec![error.to_string()], mend }
+                Health::fails(error.to_string(), mend)
             }
         }
     }
@@ -273,10 +274,11 @@ fn health(user: bool, limits: &str) -> Health {
             "no control group can be written: memory is bounded per process, CPUs are not bounded".to_owned(),
         );
         let mend = user.then(|| "systemd-run --user --scope -p Delegate=yes memtrial doctor".to_owned());
-        return Health { works: true, notes, mend };
+        let unclaimed = vec![Claim::Memory, Claim::Cpus];
+        return Health { mend, unclaimed, ..Health::works(notes) };
     }
     notes.push(format!("limits by {limits}"));
-    Health { works: true, notes, mend: None }
+    Health::works(notes)
 }
 
 /// A sandbox of namespaces.
