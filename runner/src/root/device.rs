@@ -37,7 +37,9 @@ pub fn mount(dev: &Path, inner: &Inner) -> Result<()> {
         fs::create_dir(dev.join(name)).during(format_args!("/dev/{name}"))?;
     }
     let bounds = &inner.enter.limits;
-    let size = format!("mode=1777,size={},nr_inodes={}", bounds.memory, bounds.entries);
+    // What lies here is memory of the sandbox for as long as it lies: were it all of it, every later command would be
+    // killed. What is written elsewhere may be memory too, up to a half.
+    let size = format!("mode=1777,size={},nr_inodes={}", bounds.memory / 4, bounds.entries);
     mounts::tmpfs(&dev.join("shm"), quiet | MountFlags::NODEV, &size)?;
     // The terminal group exists only where the whole range of groups does.
     let group = if inner.user { "" } else { ",gid=5" };

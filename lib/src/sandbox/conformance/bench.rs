@@ -26,15 +26,14 @@ impl From<std::io::Error> for Wrong {
     }
 }
 
-/// Fails a case unless something holds, with what was seen; else that is kept as evidence.
-pub(super) fn must(holds: bool, seen: impl fmt::Debug) -> Result<(), Wrong> {
-    let kept = if holds { 300 } else { 2000 };
-    let seen: String = format!("{seen:?}").chars().take(kept).collect();
-    if !holds {
-        return Err(Wrong(seen));
-    }
-    let _ = SEEN.try_with(|last| *last.borrow_mut() = seen);
-    Ok(())
+/// Fails a case unless something holds, with what was seen instead.
+pub(super) fn must(holds: bool, instead: impl fmt::Debug) -> Result<(), Wrong> {
+    if holds { Ok(()) } else { Err(Wrong(format!("{instead:?}").chars().take(2000).collect())) }
+}
+
+/// Keeps what was seen as the case's evidence, until the next is seen.
+pub(super) fn saw(what: impl fmt::Display) {
+    let _ = SEEN.try_with(|last| *last.borrow_mut() = what.to_string());
 }
 
 /// What cases run on.
@@ -62,9 +61,17 @@ impl Bench<'_> {
     }
 }
 
+/// Runs a command; its end and the start of its output are evidence.
+pub(super) async fn exec(sandbox: &mut Box<dyn Sandbox>, command: &Exec) -> Result<Output, SandboxError> {
+    let output = sandbox.exec(command).await?;
+    let text: String = String::from_utf8_lossy(&output.bytes).chars().take(160).collect();
+    saw(format_args!("{:?} {:?}", output.ended, text.trim_end()));
+    Ok(output)
+}
+
 /// Runs a shell command at the root.
 pub(super) async fn bash(sandbox: &mut Box<dyn Sandbox>, command: &str) -> Result<Output, Wrong> {
-    Ok(sandbox.exec(&Exec::bash(command, "/")).await?)
+    Ok(exec(sandbox, &Exec::bash(command, "/")).await?)
 }
 
 /// The folder and the name of the probe: a static program, so that the same is tried on every image.
@@ -80,7 +87,7 @@ pub(super) async fn lay_probe(sandbox: &mut Box<dyn Sandbox>) -> Result<(), Wron
 pub(super) async fn probe(sandbox: &mut Box<dyn Sandbox>, command: &str) -> Result<Output, Wrong> {
     let (folder, name) = PROBE;
     let command = format!("probe='./{name} probe'; {command}");
-    Ok(sandbox.exec(&Exec::bash(command, folder)).await?)
+    Ok(exec(sandbox, &Exec::bash(command, folder)).await?)
 }
 
 /// A number for `sleep` by which its process can be found, on the whole machine where there is no isolation.
@@ -93,7 +100,7 @@ pub(super) fn mark() -> u64 {
 /// Fails where a process with this mark still runs. The pattern does not match its own command line.
 pub(super) async fn must_be_gone(sandbox: &mut Box<dyn Sandbox>, mark: u64) -> Result<(), Wrong> {
     let (front, last) = (mark / 10, mark % 10);
-    let found =
-        bash(sandbox, &format!("grep -l 'sleep.{front}[{last}]' /proc/[0-9]*/cmdline 2>/dev/null")).await?;
+    let search = format!("grep -l 'sleep.{front}[{last}]' /proc/[0-9]*/cmdline 2>/dev/null");
+    let found = sandbox.exec(&Exec::bash(search, "/")).await?;
     must(found.bytes.is_empty(), ("still running", found.text()))
 }

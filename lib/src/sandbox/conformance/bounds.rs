@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 
-use super::bench::{Bench, Wrong, bash, must};
+use super::bench::{Bench, Wrong, bash, exec, must};
 use super::{Claim, Entry};
 use crate::sandbox::{Exec, SandboxError, Spec};
 
@@ -86,7 +86,7 @@ async fn fork_bomb(bench: &Bench<'_>) -> Result<(), Wrong> {
     let mut sandbox = bench.start_with(|spec| spec.limits.processes = 48).await?;
     let bomb = "b() { b | b & }; b 2>/dev/null & until ((SECONDS >= 2)); do p=(/proc/[0-9]*); \
                 ((${#p[@]} > most)) && most=${#p[@]}; done; echo $most";
-    let output = sandbox.exec(&Exec::bash(bomb, "/").timeout(Duration::from_secs(20))).await?;
+    let output = exec(&mut sandbox, &Exec::bash(bomb, "/").timeout(Duration::from_secs(20))).await?;
     let text = output.text();
     let most = text.lines().rev().find_map(|line| line.trim().parse::<u32>().ok());
     must(most.is_some_and(|most| (20..=96).contains(&most)), (output.ended, most, &text))?;
@@ -142,7 +142,7 @@ async fn filled(bench: &Bench<'_>, script: &str) -> Result<(), Wrong> {
         let change = |spec: &mut Spec| (spec.limits.disk, spec.limits.memory) = (32 << 20, memory);
         let mut sandbox = bench.start_with(change).await?;
         let fill = Exec::bash(script, "/").timeout(Duration::from_secs(100));
-        match sandbox.exec(&fill).await {
+        match exec(&mut sandbox, &fill).await {
             Ok(output) => must(output.ended.code() == Some(9), (output.ended, output.text())),
             Err(SandboxError::Lost { reason, .. }) => must(reason.contains("disk limit"), reason),
             Err(other) => Err(other.into()),

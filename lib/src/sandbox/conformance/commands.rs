@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::FutureExt;
 
 use super::Entry;
-use super::bench::{Bench, Wrong, bash, must};
+use super::bench::{Bench, Wrong, bash, exec, must};
 use crate::sandbox::{Ended, Exec, OutputLimit, SandboxError};
 
 pub(super) fn cases<'a>() -> Vec<Entry<'a>> {
@@ -83,9 +83,9 @@ async fn not_started(bench: &Bench<'_>) -> Result<(), Wrong> {
     let mut sandbox = bench.start().await?;
     let mut missing = Exec::bash("", "/");
     missing.argv = vec!["no-such-program".into()];
-    let output = sandbox.exec(&missing).await?;
+    let output = exec(&mut sandbox, &missing).await?;
     must(output.ended == Ended::Exited(127) && output.text().contains("no-such-program"), &output)?;
-    let output = sandbox.exec(&Exec::bash("true", "/no/such/folder")).await?;
+    let output = exec(&mut sandbox, &Exec::bash("true", "/no/such/folder")).await?;
     must(output.ended == Ended::Exited(127) && output.text().contains("/no/such/folder"), &output)?;
     must(bash(&mut sandbox, "true").await?.success(), "the sandbox does not go on")?;
     Ok(sandbox.close().await?)
@@ -111,7 +111,7 @@ async fn flood(bench: &Bench<'_>) -> Result<(), Wrong> {
     let mut sandbox = bench.start_with(|spec| spec.limits.memory = 64 << 20).await?;
     let mut command = Exec::bash("printf START; head -c 1000000000 /dev/zero; printf END", "/");
     command.output = OutputLimit { head: 1000, tail: 500 };
-    let output = sandbox.exec(&command).await?;
+    let output = exec(&mut sandbox, &command).await?;
     must(output.success() && !output.out_of_memory, (output.ended, output.out_of_memory))?;
     must(output.bytes.len() == 1500, output.bytes.len())?;
     must(output.bytes.starts_with(b"START\0") && output.bytes.ends_with(b"\0END"), &output)?;
@@ -124,10 +124,10 @@ async fn stdin(bench: &Bench<'_>) -> Result<(), Wrong> {
     let mut sandbox = bench.start().await?;
     let mut command = Exec::bash("cat", "/");
     command.stdin = (0..3_000_000u32).map(|i| (i % 251) as u8).collect();
-    let output = sandbox.exec(&command).await?;
+    let output = exec(&mut sandbox, &command).await?;
     must(output.bytes == command.stdin, ("cat gave bytes", output.bytes.len()))?;
     command.argv = vec!["true".into()];
-    must(sandbox.exec(&command).await?.success(), "a command that does not read its input")?;
+    must(exec(&mut sandbox, &command).await?.success(), "a command that does not read its input")?;
     let output = bash(&mut sandbox, "cat; echo done").await?;
     must(output.text() == "done\n", &output)?;
     Ok(sandbox.close().await?)
@@ -137,11 +137,11 @@ async fn environment(bench: &Bench<'_>) -> Result<(), Wrong> {
     let mut sandbox = bench.start().await?;
     let env = BTreeMap::from([("A_B".to_owned(), "x \"y\"\n'z' ä".to_owned())]);
     let mut command = Exec::bash("printf %s \"$A_B\"", "/").env(env);
-    let output = sandbox.exec(&command).await?;
+    let output = exec(&mut sandbox, &command).await?;
     must(output.text() == "x \"y\"\n'z' ä", &output)?;
     command.argv = vec!["pwd".into()];
     command.cwd = "/tmp".into();
-    let output = sandbox.exec(&command).await?;
+    let output = exec(&mut sandbox, &command).await?;
     must(output.text().ends_with("/tmp\n"), &output)?;
     let output =
         bash(&mut sandbox, "echo $LANG $TZ; test -n \"$PATH\" && test -d \"$HOME\" && date +%Z").await?;
@@ -154,7 +154,7 @@ async fn environment(bench: &Bench<'_>) -> Result<(), Wrong> {
 async fn huge_environment(bench: &Bench<'_>) -> Result<(), Wrong> {
     let mut sandbox = bench.start().await?;
     let env = (0..500).map(|i| (format!("HUGE_{i}"), "x".repeat(2000))).collect();
-    let output = sandbox.exec(&Exec::bash("env | grep ^HUGE_ | wc -c", "/").env(env)).await?;
+    let output = exec(&mut sandbox, &Exec::bash("env | grep ^HUGE_ | wc -c", "/").env(env)).await?;
     let expected: usize = (0..500).map(|i| format!("HUGE_{i}=\n").len() + 2000).sum();
     must(output.text().trim() == expected.to_string(), output.text())?;
     Ok(sandbox.close().await?)
@@ -166,9 +166,9 @@ async fn long_command_line(bench: &Bench<'_>) -> Result<(), Wrong> {
     let mut command = Exec::bash("echo ${#*}; echo $(($(printf %s \"$@\" | wc -c)))", "/");
     command.argv.push("bash".into());
     command.argv.extend(std::iter::repeat_n("x".repeat(100_000), 19));
-    let output = sandbox.exec(&command).await?;
+    let output = exec(&mut sandbox, &command).await?;
     must(output.text() == "19\n1900000\n", output.text())?;
-    let output = sandbox.exec(&Exec::bash(format!("echo {}", "x".repeat(2_000_000)), "/")).await?;
+    let output = exec(&mut sandbox, &Exec::bash(format!("echo {}", "x".repeat(2_000_000)), "/")).await?;
     must(output.ended == Ended::Exited(126) && output.text().contains("too long"), output.text())?;
     must(bash(&mut sandbox, "true").await?.success(), "the sandbox does not go on")?;
     Ok(sandbox.close().await?)
@@ -184,7 +184,7 @@ async fn at_once(bench: &Bench<'_>) -> Result<(), Wrong> {
         sandbox.close().await.map_err(Wrong::from)
     };
     futures::future::try_join_all((0..8).map(one)).await?;
-    let mut sandbox = bench.start().await?;
+    let mut sandbox = bench.start_with(|spec| spec.limits.processes = 1024).await?;
     let output = bash(&mut sandbox, "for i in {1..200}; do { sleep 0.2; echo $i; } & done; wait").await?;
     let text = output.text();
     let mut seen: Vec<u32> = text.lines().filter_map(|line| line.parse().ok()).collect();
@@ -198,7 +198,7 @@ async fn given_up(bench: &Bench<'_>) -> Result<(), Wrong> {
     let command = Exec::bash("sleep 60; echo late", "/");
     let given_up = tokio::time::timeout(Duration::from_millis(200), sandbox.exec(&command)).await;
     must(given_up.is_err(), "it ended by itself")?;
-    let next = sandbox.exec(&Exec::bash("echo next", "/")).await;
+    let next = exec(&mut sandbox, &Exec::bash("echo next", "/")).await;
     must(matches!(next, Err(SandboxError::Lost { .. })), &next)?;
     Ok(sandbox.close().await?)
 }

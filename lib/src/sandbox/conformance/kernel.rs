@@ -2,7 +2,7 @@
 
 use futures::FutureExt;
 
-use super::bench::{Bench, Wrong, bash, lay_probe, must, probe};
+use super::bench::{Bench, Wrong, bash, exec, lay_probe, must, probe};
 use super::{Claim, Entry};
 use crate::sandbox::Exec;
 
@@ -194,7 +194,6 @@ async fn refused(bench: &Bench<'_>, attempts: &[&str]) -> Result<(), Wrong> {
     for attempt in attempts {
         let output = bash(&mut sandbox, attempt).await?;
         must(!output.success(), (attempt, &output))?;
-        must(true, (attempt, output.text()))?;
     }
     Ok(sandbox.close().await?)
 }
@@ -222,14 +221,13 @@ async fn devices(bench: &Bench<'_>) -> Result<(), Wrong> {
     let list = "for file in $(find /dev -type b -o -type c); do echo ${file##*/}; done; \
                 mknod disk b 8 0 && head -c 1 disk >/dev/null && echo made a disk; \
                 mknod memory c 1 1 && head -c 1 memory >/dev/null && echo made the memory; true";
-    let output = sandbox.exec(&Exec::bash(format!("exec 2>/dev/null; {list}"), "/tmp")).await?;
+    let output = exec(&mut sandbox, &Exec::bash(format!("exec 2>/dev/null; {list}"), "/tmp")).await?;
     let text = output.text();
     let other: Vec<&str> = text
         .lines()
         .filter(|name| !HARMLESS.contains(name) && *name != "zero" && name.parse::<u32>().is_err())
         .collect();
     must(output.success() && other.is_empty(), ("also", &other))?;
-    must(true, text)?;
     Ok(sandbox.close().await?)
 }
 
@@ -250,7 +248,7 @@ async fn core_dumps(bench: &Bench<'_>) -> Result<(), Wrong> {
     let mut sandbox = bench.start().await?;
     // A shell says whether the kernel dumped, to a file or to a handler.
     let crash = "ulimit -c 0; ulimit -c unlimited; bash -c 'kill -SEGV $$'; echo; ls -d core*";
-    let output = sandbox.exec(&Exec::bash(crash, "/tmp")).await?;
+    let output = exec(&mut sandbox, &Exec::bash(crash, "/tmp")).await?;
     let text = output.text();
     must(text.contains("Segmentation fault") && !text.contains("core dumped"), &text)?;
     must(!output.success(), ("a core file", &text))?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::FutureExt;
 
 use super::Entry;
-use super::bench::{Bench, Wrong, bash, mark, must, must_be_gone};
+use super::bench::{Bench, Wrong, bash, exec, mark, must, must_be_gone};
 use crate::sandbox::{Ended, Exec};
 
 pub(super) fn cases<'a>() -> Vec<Entry<'a>> {
@@ -35,7 +35,7 @@ async fn stubborn(bench: &Bench<'_>) -> Result<(), Wrong> {
     let mark = mark();
     let script =
         format!("trap '' TERM INT HUP; (trap '' TERM; sleep {mark}) & while :; do sleep {mark}; done");
-    let output = sandbox.exec(&Exec::bash(script, "/").timeout(Duration::from_millis(700))).await?;
+    let output = exec(&mut sandbox, &Exec::bash(script, "/").timeout(Duration::from_millis(700))).await?;
     must(output.ended == Ended::TimedOut && output.ended.code().is_none(), &output)?;
     must(output.wall < Duration::from_secs(15), output.wall)?;
     must_be_gone(&mut sandbox, mark).await?;
@@ -59,7 +59,7 @@ async fn stopped(bench: &Bench<'_>) -> Result<(), Wrong> {
     let mut sandbox = bench.start().await?;
     let mark = mark();
     let script = format!("sleep {mark} & kill -STOP $!; kill -STOP $$");
-    let output = sandbox.exec(&Exec::bash(script, "/").timeout(Duration::from_millis(700))).await?;
+    let output = exec(&mut sandbox, &Exec::bash(script, "/").timeout(Duration::from_millis(700))).await?;
     must(output.ended == Ended::TimedOut, &output)?;
     must_be_gone(&mut sandbox, mark).await?;
     Ok(sandbox.close().await?)
@@ -79,10 +79,10 @@ async fn background(bench: &Bench<'_>) -> Result<(), Wrong> {
 async fn kept(bench: &Bench<'_>) -> Result<(), Wrong> {
     let mut sandbox = bench.start().await?;
     let command = Exec::bash("echo before; sleep 60; echo after", "/").timeout(Duration::from_millis(700));
-    let output = sandbox.exec(&command).await?;
+    let output = exec(&mut sandbox, &command).await?;
     must(output.ended == Ended::TimedOut && output.text() == "before\n", &output)?;
     let endless = Exec::bash("while :; do echo y; done", "/").timeout(Duration::from_millis(300));
-    let output = sandbox.exec(&endless).await?;
+    let output = exec(&mut sandbox, &endless).await?;
     must(output.ended == Ended::TimedOut && output.wall < Duration::from_secs(15), output.wall)?;
     Ok(sandbox.close().await?)
 }
