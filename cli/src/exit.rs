@@ -15,7 +15,7 @@ pub enum Exit {
     Usage = 2,
     /// An input is bad.
     BadInput = 3,
-    /// Something is missing here: a sandbox back end, disk, an endpoint.
+    /// Something is missing here, or does not hold what it promises: a sandbox back end, disk, an endpoint.
     Environment = 4,
     /// Finished, with some trials failed by infrastructure.
     PartlyFailed = 5,

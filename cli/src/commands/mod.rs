@@ -6,6 +6,7 @@ mod doctor;
 mod grade;
 mod history;
 mod rooms;
+mod sandbox;
 mod study;
 mod task;
 
@@ -38,6 +39,8 @@ enum Command {
     Grade(grade::Args),
     /// Runs a study: every target under every condition.
     Study(study::Args),
+    /// Tries whether sandboxes hold what they promise.
+    Sandbox(sandbox::Args),
     /// Compares two graded runs, paired by task.
     Compare(compare::Args),
 }
@@ -67,6 +70,7 @@ async fn dispatch(command: Command) -> Outcome {
         Command::Agent(args) => agent::run(args).await,
         Command::Grade(args) => grade::run(args).await,
         Command::Study(args) => study::run(args).await,
+        Command::Sandbox(args) => sandbox::run(args).await,
         Command::Compare(args) => compare::run(args).await,
     }
 }

@@ -325,6 +325,20 @@ pub struct Health {
     pub notes: Vec<String>,
     /// The one command that mends it, where it does not work or is limited.
     pub mend: Option<String>,
+    /// What [`conformance`] must not hold it to here.
+    pub unclaimed: Vec<conformance::Claim>,
+}
+
+impl Health {
+    /// It works and holds everything.
+    pub fn works(notes: Vec<String>) -> Self {
+        Self { works: true, notes, mend: None, unclaimed: Vec::new() }
+    }
+
+    /// It does not work.
+    pub fn fails(reason: String, mend: Option<String>) -> Self {
+        Self { works: false, notes: vec![reason], mend, unclaimed: Vec::new() }
+    }
 }
 
 /// A way of making sandboxes.
@@ -370,7 +384,8 @@ pub trait Sandbox: Send {
     /// Reads a regular file of at most `limit` bytes; `None` where there is none.
     async fn get(&mut self, path: &str, limit: u64) -> Result<Option<Vec<u8>>, SandboxError>;
 
-    /// Ends everything and drops what was written.
+    /// Ends everything and drops what was written. When this returns nothing runs any more; room on the disk may take
+    /// a little longer to come back.
     async fn close(self: Box<Self>) -> Result<(), SandboxError>;
 
     /// For [`Backend::commit`].

@@ -330,6 +330,9 @@ impl Work<'_> {
 }
 
 /// Clones the bundle into the work folder: no remote, no reflog, no FETCH_HEAD.
+///
+/// Files get the commit's date: where git finds one of the same second as its index, it reads the file to tell whether
+/// it changed, in every sandbox again.
 const CHECK_OUT: &str = r#"set -eu
 branch=$1 base=$2
 git config --system --add safe.directory '*' 2>/dev/null || git config --global --add safe.directory '*'
@@ -341,6 +344,8 @@ git -c protocol.file.allow=always fetch -q --no-write-fetch-head --update-head-o
   'refs/heads/*:refs/heads/*' 'refs/tags/*:refs/tags/*'
 rm -f /tmp/repository.bundle
 git reset -q --hard "$base"
+git ls-files -z | xargs -0 -r touch -h -c -d "@$(git log -1 --format=%ct)"
+git update-index -q --refresh || true
 rm -f .git/ORIG_HEAD
 "#;
 

@@ -7,13 +7,16 @@ mod scratch;
 use std::any::Any;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use fs_err as fs;
 use memtrial_runner::enter::{self, Base, Bind, Bounds, Enter, Upper};
 use tokio::process::Command;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, Semaphore};
 
+use super::conformance::Claim;
+use super::limits::Lease;
 use super::link::Link;
 use super::{
     Backend, Exec, Health, Image, Limits, NOT_KEPT, Network, Output, Sandbox, SandboxError, Spec, program,
@@ -26,6 +29,8 @@ pub(in crate::sandbox) use scratch::unique;
 const NAME: &str = "namespaces";
 /// Less free space than this and no sandbox is started.
 const RESERVE: u64 = 256 << 20;
+/// So many ended sandboxes may still be removing what they wrote; the next one is waited for.
+const REMOVALS: u32 = 8;
 
 /// Sandboxes made of namespaces.
 ///
@@ -35,6 +40,7 @@ pub struct Namespaces {
     cache: PathBuf,
     layers: Layers,
     cleared: OnceCell<()>,
+    removals: Arc<Semaphore>,
 }
 
 impl Namespaces {
@@ -42,7 +48,8 @@ impl Namespaces {
     pub fn new(cache: PathBuf) -> Self {
         let cache = std::path::absolute(&cache).unwrap_or(cache);
         let layers = Layers::new(cache.join(NAME).join("layers"));
-        Self { cache, layers, cleared: OnceCell::new() }
+        let removals = Arc::new(Semaphore::new(REMOVALS as usize));
+        Self { cache, layers, cleared: OnceCell::new(), removals }
     }
 
     fn scratch(&self) -> PathBuf {
@@ -59,7 +66,12 @@ impl Namespaces {
                 let _ = tokio::task::spawn_blocking(move || scratch::clear_stale(&scratch)).await;
             })
             .await;
-        if super::free_space(&scratch).is_ok_and(|room| room < RESERVE) {
+        let is_full = || super::free_space(&scratch).is_ok_and(|room| room < RESERVE);
+        if is_full() {
+            // Room may just be coming back.
+            let _ = self.removals.acquire_many(REMOVALS).await;
+        }
+        if is_full() {
             return Err(SandboxError::DiskFull { path: self.cache.clone() });
         }
         program::runner(&self.cache).map_err(|error| self.io("lay out the runner", &error))
@@ -76,6 +88,7 @@ impl Namespaces {
         let runner = self.prepare().await?;
         let stack = self.layers.stack(&spec.image).map_err(|reason| failed("start on a layer", reason))?;
         let id = unique();
+        let cpus = Lease::here(spec.limits.cpus);
         let enter = Enter {
             scratch: self.scratch().join(&id),
             id,
@@ -83,6 +96,7 @@ impl Namespaces {
             layers: stack.layers,
             upper: upper(spec),
             limits: bounds(&spec.limits),
+            cpu_set: cpus.cpus().to_vec(),
             network: spec.network == Network::Host,
             binds: spec
                 .mounts
@@ -107,6 +121,8 @@ impl Namespaces {
             keep: spec.keep,
             limits,
             link,
+            removals: self.removals.clone(),
+            _cpus: cpus,
         };
         Ok(sandbox)
     }
@@ -159,7 +175,13 @@ fn upper(spec: &Spec) -> Upper {
 }
 
 fn bounds(limits: &Limits) -> Bounds {
-    Bounds { memory: limits.memory, processes: limits.processes, cpus: limits.cpus, disk: limits.disk }
+    Bounds {
+        memory: limits.memory,
+        processes: limits.processes,
+        cpus: limits.cpus,
+        disk: limits.disk,
+        entries: limits.entries(),
+    }
 }
 
 #[async_trait]
@@ -191,7 +213,7 @@ impl Backend for Namespaces {
         let user = !rustix::process::geteuid().is_root();
         match tried.await {
             Ok((output, limits)) if output.success() => health(user, &limits),
-            Ok((output, _)) => Health { works: false, notes: vec![output.text()], mend: None },
+            Ok((output, _)) => Health::fails(output.text(), None),
             Err(error) => {
                 let mend = match &error {
                     SandboxError::Unavailable { reason, .. } if reason.contains("unshare") => {
@@ -201,7 +223,7 @@ impl Backend for Namespaces {
                     SandboxError::DiskFull { path } => Some(format!("du -sh {}/*", path.display())),
                     _ => None,
                 };
-                Health { works: false, notes: vec![error.to_string()], mend }
+                Health::fails(error.to_string(), mend)
             }
         }
     }
@@ -256,10 +278,11 @@ fn health(user: bool, limits: &str) -> Health {
             "no control group can be written: memory is bounded per process, CPUs are not bounded".to_owned(),
         );
         let mend = user.then(|| "systemd-run --user --scope -p Delegate=yes memtrial doctor".to_owned());
-        return Health { works: true, notes, mend };
+        let unclaimed = vec![Claim::Memory, Claim::Cpus];
+        return Health { mend, unclaimed, ..Health::works(notes) };
     }
     notes.push(format!("limits by {limits}"));
-    Health { works: true, notes, mend: None }
+    Health::works(notes)
 }
 
 /// A sandbox of namespaces.
@@ -270,6 +293,8 @@ struct NamespaceSandbox {
     keep: bool,
     limits: String,
     link: Link,
+    removals: Arc<Semaphore>,
+    _cpus: Lease,
 }
 
 impl NamespaceSandbox {
@@ -303,8 +328,15 @@ impl Sandbox for NamespaceSandbox {
         self.judge(result).await
     }
 
-    async fn close(mut self: Box<Self>) -> Result<(), SandboxError> {
-        self.link.finish().await;
+    /// Removing many files, or few on a busy disk, takes longer than all else: the sandbox's outer process does it
+    /// while memtrial goes on, and also when memtrial is killed meanwhile.
+    async fn close(self: Box<Self>) -> Result<(), SandboxError> {
+        let mut runner = self.link.part().await;
+        let permit = self.removals.acquire_owned().await;
+        tokio::spawn(async move {
+            let _ = runner.wait().await;
+            drop(permit);
+        });
         Ok(())
     }
 
