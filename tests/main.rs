@@ -6,10 +6,12 @@ mod agent;
 mod compare;
 mod grade;
 mod history;
+mod kills;
 mod memory;
 mod sandbox;
 mod study;
 mod tasks;
+mod workers;
 
 use std::path::Path;
 

@@ -38,3 +38,51 @@ fn pid(returned: libc::c_long) -> io::Result<Option<Pid>> {
         _ => Err(io::Error::last_os_error()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::path::PathBuf;
+    use std::time::Duration;
+
+    use rustix::process::{Signal, WaitOptions, kill_process, waitpid};
+
+    /// A folder of version 2, as far as one can be made here.
+    fn group() -> Option<PathBuf> {
+        let table = fs::read_to_string("/proc/self/mountinfo").ok()?;
+        let line = table.lines().find(|line| line.contains(" - cgroup2 "))?;
+        let folder =
+            PathBuf::from(line.split(' ').nth(4)?).join(format!("memtrial-test-{}", std::process::id()));
+        fs::create_dir(&folder).ok().map(|()| folder)
+    }
+
+    #[test]
+    fn a_copy_begins_in_the_group_of_version_2() {
+        let Some(folder) = group() else { return };
+        let copied = fork_into(&File::open(&folder).unwrap());
+        if let Ok(None) = copied {
+            // The copy of a test with threads must not even allocate.
+            loop {
+                rustix::event::pause();
+            }
+        }
+        let found = copied.as_ref().ok().copied().flatten().map(|pid| {
+            let group = fs::read_to_string(format!("/proc/{}/cgroup", pid.as_raw_nonzero()));
+            kill_process(pid, Signal::KILL).unwrap();
+            waitpid(Some(pid), WaitOptions::empty()).unwrap();
+            group.unwrap()
+        });
+        // The kernel may need a moment to see it empty.
+        let gone =
+            || fs::remove_dir(&folder).inspect_err(|_| std::thread::sleep(Duration::from_millis(1))).is_ok();
+        assert!((0..5000).any(|_| gone()));
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        match found {
+            Some(found) => {
+                assert!(found.lines().any(|line| line.starts_with("0::") && line.ends_with(name)), "{found}")
+            }
+            None => assert_eq!(copied.unwrap_err().kind(), io::ErrorKind::Unsupported),
+        }
+    }
+}

@@ -41,10 +41,6 @@ pub fn run() -> Result<u8> {
     if let Some((_, group)) = &group {
         group.remove();
     }
-    // Nothing of the sandbox runs any more. The end of its output tells the host, which need not wait for the disk.
-    if let Ok(null) = File::open("/dev/null") {
-        let _ = rustix::stdio::dup2_stdout(null);
-    }
     disk::clear(&enter.scratch, enter.scratch.join(KEEP).exists());
     outcome
 }
@@ -64,6 +60,9 @@ fn run_in(enter: &Enter, group: Option<&(&'static str, Group)>) -> Result<u8> {
         fs::write("/proc/self/gid_map", format!("0 {gid} 1")).during("/proc/self/gid_map")?;
     }
     let child = start_inner(enter, group, user)?;
+    // The first process alone holds the output: its end tells the host that nothing runs any more. The kernel's and
+    // the disk's work that remains need not be waited for.
+    rustix::stdio::dup2_stdout(File::open("/dev/null").during("/dev/null")?).during("/dev/null")?;
     watch(enter, child)
 }
 

@@ -99,7 +99,7 @@ mod tests {
         fs::write(tree.join("a/b/file"), "").unwrap();
         symlink(top.path(), tree.join("a/up")).unwrap();
         for locked in ["a/b", "a"] {
-            fs::set_permissions(tree.join(locked), fs::Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(tree.join(locked), fs::Permissions::from_mode(0o000)).unwrap();
         }
         remove(&tree);
         assert!(!tree.exists() && top.path().join("mine").exists());

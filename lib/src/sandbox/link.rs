@@ -136,8 +136,8 @@ impl Link {
         self.gone.insert(gone).clone()
     }
 
-    /// Closes the runner's input and waits until nothing of the sandbox runs any more: a runner that then clears up
-    /// gives up its output first. Returns its process.
+    /// Closes the runner's input and waits for the end of its output: the process that serves the sandbox has then
+    /// ended all others and is ending itself. Returns the process that was started here, which may still clear up.
     pub(super) async fn part(mut self) -> Child {
         self.input = None;
         let mut rest = [0; 1024];

@@ -100,6 +100,10 @@ impl Backend for Local {
         NAME
     }
 
+    fn cache(&self) -> &Path {
+        &self.cache
+    }
+
     async fn check(&self) -> Health {
         let notes = vec!["no isolation: time and output are bounded, nothing else".to_owned()];
         let unclaimed = Claim::ALL.into_iter().filter(|claim| *claim != Claim::Orphans).collect();

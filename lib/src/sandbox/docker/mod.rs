@@ -8,7 +8,7 @@ mod owner;
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -224,6 +224,10 @@ fn create(spec: &Spec, cpus: Vec<String>, name: &str, image: &str) -> Vec<String
 impl Backend for Docker {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn cache(&self) -> &Path {
+        &self.cache
     }
 
     async fn check(&self) -> Health {
