@@ -124,7 +124,7 @@ impl Trial<'_> {
             memory,
             policy: &policy,
             folder,
-            format: self.bench.design.agent.trajectory_format,
+            format: self.bench().design.agent.trajectory_format,
             clock: &SystemClock::start(),
             facts: facts(self.key),
         })
