@@ -15,6 +15,7 @@ use memtrial::task::{InstanceId, SolverView};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::param;
 use super::rooms::SandboxArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::ui;
@@ -237,12 +238,6 @@ fn solver(text: &str) -> Result<Solver, String> {
         }
         _ => Err("expected replay:FOLDER or MODEL@URL, for example my-model@http://127.0.0.1:8000/v1".into()),
     }
-}
-
-fn param(text: &str) -> Result<(String, Value), String> {
-    let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("expected KEY=JSON")?;
-    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
-    Ok((key.to_owned(), value))
 }
 
 /// What `--json` prints.

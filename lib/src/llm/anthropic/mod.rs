@@ -10,3 +10,6 @@ mod stream;
 pub(super) use reply::{finish_reason, message};
 pub(super) use request::request;
 pub(super) use stream::Joiner;
+
+#[cfg(test)]
+mod tests;

@@ -209,6 +209,8 @@ impl Drop for Admission {
 }
 
 #[cfg(test)]
+mod bench;
+#[cfg(test)]
 mod fault_tests;
 #[cfg(test)]
 mod tests;

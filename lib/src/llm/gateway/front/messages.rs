@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Said, event, name_calls};
+use super::{Said, event, same_ids};
 use crate::llm::Reply;
 
 type Object = Map<String, Value>;
@@ -201,16 +201,10 @@ fn assistant(content: &Value) -> Result<Value, String> {
 }
 
 /// The endpoint's own response, each call with an id.
-pub fn native(reply: &Reply, said: &Said<'_>) -> Value {
+pub fn native(reply: &Reply) -> Value {
     let mut response = reply.response.clone();
-    let blocks = response["content"].as_array_mut();
-    let calls = blocks.into_iter().flatten().filter(|block| block["type"] == "tool_use");
-    let mut named: Vec<Value> = Vec::new();
-    for call in calls {
-        named.push(call.clone());
-        name_calls(Some(&mut named), &said.id);
-        call["id"] = named.last().map(|call| call["id"].clone()).unwrap_or_default();
-    }
+    let blocks = response["content"].as_array_mut().into_iter().flatten();
+    same_ids(&reply.message, blocks.filter(|block| block["type"] == "tool_use"));
     response
 }
 
