@@ -2,7 +2,8 @@
 //!
 //! [`FakeServer`] is a model endpoint on this machine, of chat completions and Anthropic messages: it answers what it is told to, fails in the ways real ones do,
 //! and checks the shape of every request. [`Reader`] is the model behind it that solves a task exactly when it is shown
-//! that task's needle; [`garbage`] is one that never answers well.
+//! that task's needle; [`garbage`] is one that never answers well, [`tool_user`]
+//! one that uses a tool once.
 
 mod act;
 pub mod bundle;
@@ -15,6 +16,7 @@ pub mod plant;
 mod reader;
 mod server;
 mod tls;
+pub mod tool_user;
 
 pub use act::Act;
 pub use invariants::violations;
