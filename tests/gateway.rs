@@ -93,9 +93,14 @@ fn serves_counts_caps_and_resumes() {
     assert_eq!((status, &answer["content"][0]["text"]), (200, &json!("You said: b")));
     let (status, refusal) = gateway.ask("/v1/chat/completions", &question("c"));
     assert_eq!(status, 402);
-    assert!(refusal["error"]["message"].as_str().unwrap().starts_with("cap reached: this trial may make 2 calls"));
+    assert!(
+        refusal["error"]["message"].as_str().unwrap().starts_with("cap reached: this trial may make 2 calls")
+    );
     let (code, summary, told) = gateway.end();
-    assert_eq!((code, &summary["spent"]["cost"]["calls"], &summary["journal"]), (0, &json!(2), &json!("j/calls.jsonl")));
+    assert_eq!(
+        (code, &summary["spent"]["cost"]["calls"], &summary["journal"]),
+        (0, &json!(2), &json!("j/calls.jsonl"))
+    );
 
     let again = start(folder.path(), &server, &["--journal", "j"]);
     assert_eq!(again.ask("/v1/chat/completions", &question("a")).0, 200);

@@ -15,8 +15,8 @@ use memtrial::task::{InstanceId, SolverView};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::param;
 use super::rooms::SandboxArgs;
+use super::{APIS, api, param};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::ui;
 
@@ -43,9 +43,12 @@ pub struct RunArgs {
     /// The task: owner__name-NUMBER.
     #[arg(long, value_name = "ID", value_parser = InstanceId::parse)]
     pub id: InstanceId,
-    /// Who answers: `replay:FOLDER` (recorded runs), or `MODEL@URL` (an OpenAI-compatible endpoint).
+    /// Who answers: `replay:FOLDER` (recorded runs), or `MODEL@URL` (a model endpoint).
     #[arg(long, value_name = "SOLVER", value_parser = solver)]
     pub solver: Solver,
+    /// What the endpoint speaks: OpenAI chat completions or Anthropic messages.
+    #[arg(long, value_name = "API", default_value = "openai", value_parser = APIS)]
+    pub api: String,
     /// The environment variable that holds the endpoint's key.
     #[arg(long, value_name = "NAME")]
     pub api_key_env: Option<String>,
@@ -174,6 +177,7 @@ fn model(args: &RunArgs) -> Result<Box<dyn Model>, Failure> {
     match &args.solver {
         Solver::Endpoint { model, url } => {
             let mut endpoint = Endpoint::new(url, model);
+            endpoint.api = api(&args.api);
             endpoint.params = args.param.iter().cloned().collect();
             if let Some(name) = &args.api_key_env {
                 let key = std::env::var(name).map_err(|_| {

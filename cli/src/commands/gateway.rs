@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use memtrial::llm::gateway::{Admission, Caller, Caps, Gateway, Listening, Settings, Tally};
-use memtrial::llm::{Api, Endpoint, Limiter, LlmError, Prices, Secret};
+use memtrial::llm::{Endpoint, Limiter, LlmError, Prices, Secret};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::param;
+use super::{APIS, api, param};
 use crate::exit::{Exit, Failure, Outcome, interrupted};
 use crate::ui;
 
@@ -25,7 +25,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     model: String,
     /// What the endpoint speaks.
-    #[arg(long, value_name = "API", default_value = "openai", value_parser = ["openai", "anthropic"])]
+    #[arg(long, value_name = "API", default_value = "openai", value_parser = APIS)]
     api: String,
     /// The environment variable that holds the endpoint's key.
     #[arg(long, value_name = "NAME")]
@@ -104,7 +104,7 @@ pub async fn run(args: Args) -> Outcome {
 
 fn gateway(args: &Args) -> Result<Gateway, Failure> {
     let mut endpoint = Endpoint::new(&args.endpoint, &args.model);
-    endpoint.api = if args.api == "anthropic" { Api::Anthropic } else { Api::Openai };
+    endpoint.api = api(&args.api);
     endpoint.params = args.param.iter().cloned().collect();
     endpoint.stream = args.stream;
     endpoint.send_seed = false;

@@ -13,6 +13,7 @@ mod task;
 use std::process::ExitCode;
 
 use clap::Parser;
+use memtrial::llm::Api;
 use serde_json::Value;
 
 use crate::exit::{Failure, Outcome};
@@ -74,6 +75,14 @@ async fn dispatch(command: Command) -> Outcome {
         Command::Compare(args) => compare::run(args).await,
         Command::Gateway(args) => gateway::run(args).await,
     }
+}
+
+/// The wire formats of endpoints.
+const APIS: [&str; 2] = ["openai", "anthropic"];
+
+/// The one of this name.
+fn api(name: &str) -> Api {
+    if name == "anthropic" { Api::Anthropic } else { Api::Openai }
 }
 
 /// A parameter of model requests, as KEY=JSON; what is no JSON is a text.

@@ -213,4 +213,6 @@ mod bench;
 #[cfg(test)]
 mod fault_tests;
 #[cfg(test)]
+mod front_tests;
+#[cfg(test)]
 mod tests;

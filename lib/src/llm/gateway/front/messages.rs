@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Said, event, same_ids};
 use crate::llm::Reply;
+use crate::llm::anthropic::input;
 
 type Object = Map<String, Value>;
 
@@ -226,15 +227,9 @@ pub fn message(said: &Said<'_>) -> Value {
             "cache_read_input_tokens": used.cached_tokens, "output_tokens": used.completion_tokens}})
 }
 
-/// A call. Arguments that are no JSON object, which the format cannot carry, become one that holds them as a text.
 fn tool_use(call: &Value) -> Value {
-    let text = call["function"]["arguments"].as_str().unwrap_or_default();
-    let input = match serde_json::from_str(text) {
-        Ok(input @ Value::Object(_)) => input,
-        _ if text.trim().is_empty() => json!({}),
-        _ => json!({ "arguments": text }),
-    };
-    json!({"type": "tool_use", "id": call["id"], "name": call["function"]["name"], "input": input})
+    let function = &call["function"];
+    json!({"type": "tool_use", "id": call["id"], "name": function["name"], "input": input(function)})
 }
 
 /// Endpoints do say `stop` with calls and `tool_calls` without: the calls decide.
