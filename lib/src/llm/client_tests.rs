@@ -371,3 +371,33 @@ async fn requests_under_way_are_bounded_over_all_solvers_of_an_address() {
     let seconds: f64 = replies.into_iter().map(|reply| reply.unwrap().cost.seconds).sum();
     assert!(seconds <= elapsed.as_secs_f64(), "{seconds} in {elapsed:?}");
 }
+
+#[tokio::test]
+async fn what_an_endpoint_bears_is_learnt_by_all_clients_of_its_address() {
+    let server = server();
+    let limiter = Limiter::default();
+    let client = || {
+        let endpoint = Endpoint { max_in_flight: 8, max_attempts: 1, ..quick(&server) };
+        Client::sharing(endpoint, &limiter).unwrap()
+    };
+    let (one, other) = (client(), client());
+    let overloaded = json!({"error": {"message": "overloaded", "code": 529}});
+    let later = Act::Status { code: 503, headers: vec![("retry-after", "0".into())], body: json!({}) };
+    server.script([
+        Act::status(429, "slow down"),
+        Act::status(529, "slow down"),
+        Act::Json(overloaded),
+        later,
+    ]);
+    for expected in [4.0, 2.0, 1.0, 1.0] {
+        assert!(one.complete(&request()).await.is_err());
+        assert_eq!(other.gate.width(), expected);
+    }
+    one.complete(&request()).await.unwrap();
+    assert_eq!(other.gate.width(), 2.0);
+    server.script([Act::status(500, "broken"), Act::status(503, "away")]);
+    for _ in 0..2 {
+        assert!(one.complete(&request()).await.is_err());
+    }
+    assert_eq!(other.gate.width(), 2.0, "a fault is no sign of too many requests");
+}

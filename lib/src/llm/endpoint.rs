@@ -285,7 +285,9 @@ mod tests {
         assert_eq!(endpoint.request_timeout, Duration::from_millis(1500));
         assert_eq!(endpoint.params["temperature"], 0.7);
         assert_eq!(endpoint.price.unwrap().output, 2.5);
-        assert!(endpoint.send_seed && endpoint.max_attempts == 10);
+        assert!(endpoint.send_seed && endpoint.max_attempts == 10 && endpoint.api == Api::Openai);
+        let anthropic: Endpoint = toml::from_str(&format!("api = 'anthropic'\n{text}")).unwrap();
+        assert_eq!(anthropic.api, Api::Anthropic);
         let again: Endpoint = toml::from_str(&toml::to_string(&endpoint).unwrap()).unwrap();
         assert_eq!(again, endpoint);
     }
