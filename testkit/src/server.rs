@@ -84,6 +84,10 @@ impl FakeServer {
             )
             .route("/v1/messages/count_tokens", post(async || axum::Json(json!({"input_tokens": 42}))))
             .route(
+                "/v1/responses",
+                post(|shared, headers, body| complete(Format::Chat, shared, headers, body)),
+            )
+            .route(
                 "/v1/models",
                 get(async || axum::Json(json!({"object": "list", "data": [{"id": "fake-model"}]}))),
             )

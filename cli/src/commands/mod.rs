@@ -13,7 +13,7 @@ mod task;
 use std::process::ExitCode;
 
 use clap::Parser;
-use memtrial::llm::Api;
+use memtrial::llm::Protocol;
 use serde_json::Value;
 
 use crate::exit::{Failure, Outcome};
@@ -31,7 +31,7 @@ pub struct Cli {
 enum Command {
     /// Shows what works here, and the command that mends what does not.
     Doctor(doctor::Args),
-    /// Lists, shows and checks tasks.
+    /// Lists, shows, checks and audits tasks.
     Task(task::Args),
     /// Shows what a target may learn from.
     History(history::Args),
@@ -81,8 +81,8 @@ async fn dispatch(command: Command) -> Outcome {
 const APIS: [&str; 2] = ["openai", "anthropic"];
 
 /// The one of this name.
-fn api(name: &str) -> Api {
-    if name == "anthropic" { Api::Anthropic } else { Api::Openai }
+fn api(name: &str) -> Protocol {
+    if name == "anthropic" { Protocol::Anthropic } else { Protocol::Openai }
 }
 
 /// A parameter of model requests, as KEY=JSON; what is no JSON is a text.

@@ -1,4 +1,4 @@
-//! The client of a model endpoint: one call, with its tries, its waits and its cost.
+//! The client of model endpoints: one call, with its tries, its waits and its cost.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,14 +13,16 @@ use super::http::{Failure, Meaning, Transport};
 use super::journal::digest_of;
 use super::limiter::{Gate, Limiter};
 use super::price::cost_of;
-use super::{Api, Cost, Endpoint, LlmError, Model, Reply, Request, anthropic};
+use super::{Api, Cost, Endpoint, LlmError, Model, Protocol, Reply, Request, anthropic, responses};
 
 /// Body fields that settings may not set: the request decides them.
-const RESERVED: [&str; 5] = ["messages", "model", "stream", "stream_options", "tools"];
+const RESERVED: [&str; 6] = ["input", "messages", "model", "stream", "stream_options", "tools"];
 
 /// What the client is to send, in the endpoint's own format.
 #[derive(Debug, Clone)]
 pub(super) struct Ask {
+    /// Which interface of an OpenAI-compatible endpoint it is for.
+    pub api: Api,
     /// The request body, without the wish for a stream.
     pub body: Map<String, Value>,
     /// Beta features (`anthropic-beta`), where a caller wants some.
@@ -34,14 +36,14 @@ pub(super) struct Unanswered {
     pub cost: Cost,
 }
 
-/// A model behind an endpoint that speaks one of the wire formats of [`Api`].
+/// A model behind an endpoint that speaks one of the wire formats of [`Protocol`].
 ///
 /// ```no_run
-/// # use memtrial::llm::{Client, Endpoint, Model, Request};
+/// # use memtrial::llm::{Api, Client, Endpoint, Model, Request};
 /// # async fn ask() -> Result<(), memtrial::llm::LlmError> {
 /// let model = Client::new(Endpoint::new("http://127.0.0.1:8000/v1", "example-model"))?;
 /// let messages = vec![serde_json::json!({"role": "user", "content": "Hello"})];
-/// let request = Request { messages, tools: Vec::new(), params: Default::default(), seed: None };
+/// let request = Request { api: Api::Chat, messages, tools: vec![], params: Default::default(), seed: None };
 /// let reply = model.complete(&request).await?;
 /// # drop(reply);
 /// # Ok(())
@@ -103,27 +105,37 @@ impl Client {
     }
 
     /// The request in the endpoint's format: the model, the messages as given, the tools where there are any, the
-    /// parameters (the request's win over the endpoint's) and the seed.
+    /// parameters (the request's win over the endpoint's) and the seed (chat completions alone know one).
     fn ask_for(&self, request: &Request) -> Result<Ask, LlmError> {
-        let mut chat = Map::new();
-        chat.insert("model".into(), json!(self.endpoint.model));
-        chat.insert("messages".into(), Value::Array(request.messages.clone()));
-        if !request.tools.is_empty() {
-            chat.insert("tools".into(), Value::Array(request.tools.clone()));
-        }
-        let mut body = match self.endpoint.api {
-            Api::Openai => chat,
-            Api::Anthropic => anthropic::request(&chat).map_err(|reason| self.cannot_carry(reason))?,
+        let mut body = Map::new();
+        body.insert("model".into(), json!(self.endpoint.model));
+        let messages = match request.api {
+            Api::Chat => "messages",
+            Api::Responses => "input",
         };
+        body.insert(messages.into(), Value::Array(request.messages.clone()));
+        if !request.tools.is_empty() {
+            body.insert("tools".into(), Value::Array(request.tools.clone()));
+        }
+        if self.endpoint.api == Protocol::Anthropic {
+            body = match request.api {
+                Api::Chat => anthropic::request(&body),
+                Api::Responses => {
+                    Err("an Anthropic endpoint has no Responses API: use chat completions".into())
+                }
+            }
+            .map_err(|reason| self.cannot_carry(reason))?;
+        }
         let params = self.endpoint.params.iter().chain(&request.params);
         for (key, value) in params.filter(|(key, _)| !RESERVED.contains(&key.as_str())) {
             body.insert(key.clone(), value.clone());
         }
-        let takes_seed = self.endpoint.send_seed && self.endpoint.api == Api::Openai;
+        let takes_seed =
+            self.endpoint.send_seed && (self.endpoint.api, request.api) == (Protocol::Openai, Api::Chat);
         if let Some(seed) = request.seed.filter(|_| takes_seed) {
             body.insert("seed".into(), json!(seed));
         }
-        Ok(Ask { body, beta: None })
+        Ok(Ask { api: request.api, body, beta: None })
     }
 
     pub(super) fn cannot_carry(&self, reason: String) -> LlmError {
@@ -135,7 +147,7 @@ impl Client {
         let mut ask = ask.clone();
         if self.endpoint.stream {
             ask.body.insert("stream".into(), json!(true));
-            if self.endpoint.api == Api::Openai {
+            if (self.endpoint.api, ask.api) == (Protocol::Openai, Api::Chat) {
                 ask.body.insert("stream_options".into(), json!({"include_usage": true}));
             }
         }
@@ -145,7 +157,7 @@ impl Client {
         let longest = self.endpoint.max_wait;
         let once = || {
             attempts += 1;
-            self.attempt(&body, ask.beta.as_deref())
+            self.attempt(ask.api, &body, ask.beta.as_deref())
         };
         let outcome = once
             .retry(self.backoff())
@@ -170,10 +182,10 @@ impl Client {
         }
     }
 
-    async fn attempt(&self, body: &Value, beta: Option<&str>) -> Result<Reply, Try> {
+    async fn attempt(&self, api: Api, body: &Value, beta: Option<&str>) -> Result<Reply, Try> {
         let pass = self.gate.enter().await;
         let begun = Instant::now();
-        let exchanged = self.transport.post(self.path(), body, beta).await;
+        let exchanged = self.transport.post(self.path(api), body, beta).await;
         let seconds = begun.elapsed().as_secs_f64();
         match &exchanged {
             Ok(_) => pass.borne(),
@@ -186,16 +198,21 @@ impl Client {
         exchanged
             .and_then(|response| {
                 let cost = taken(self.cost_of(&response));
+                if (self.endpoint.api, api) == (Protocol::Openai, Api::Responses) {
+                    let finish_reason = responses::ending(&response)?;
+                    return Ok(Reply { message: response, finish_reason, response: Value::Null, cost });
+                }
                 let (message, finish_reason) = self.read(&response)?;
                 Ok(Reply { message, finish_reason, response, cost })
             })
             .map_err(|failure| Try { cost: taken(self.cost_of_failure(&failure)), failure })
     }
 
-    fn path(&self) -> &'static [&'static str] {
-        match self.endpoint.api {
-            Api::Openai => &["chat", "completions"],
-            Api::Anthropic => &["messages"],
+    fn path(&self, api: Api) -> &'static [&'static str] {
+        match (self.endpoint.api, api) {
+            (Protocol::Openai, Api::Chat) => &["chat", "completions"],
+            (Protocol::Openai, Api::Responses) => &["responses"],
+            (Protocol::Anthropic, _) => &["messages"],
         }
     }
 
@@ -212,8 +229,8 @@ impl Client {
     /// The message of a response, as chat completions have it, and how it ended.
     fn read(&self, response: &Value) -> Result<(Value, Option<String>), Failure> {
         let read = match self.endpoint.api {
-            Api::Openai => choice(response),
-            Api::Anthropic => anthropic::message(response),
+            Protocol::Openai => choice(response),
+            Protocol::Anthropic => anthropic::message(response),
         };
         let (mut message, finish_reason) =
             read.map_err(|reason| Failure { response: Some(response.clone()), ..Failure::unusable(reason) })?;

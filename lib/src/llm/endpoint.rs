@@ -77,7 +77,7 @@ impl Serialize for Secret {
 /// The wire format that an endpoint speaks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Api {
+pub enum Protocol {
     /// OpenAI chat completions, as most servers speak it: `POST <base>/chat/completions`.
     #[default]
     Openai,
@@ -85,7 +85,7 @@ pub enum Api {
     Anthropic,
 }
 
-impl Api {
+impl Protocol {
     fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -96,8 +96,8 @@ impl Api {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Endpoint {
     /// The wire format that it speaks.
-    #[serde(default, skip_serializing_if = "Api::is_default")]
-    pub api: Api,
+    #[serde(default, skip_serializing_if = "Protocol::is_default")]
+    pub api: Protocol,
     /// The address under which `/chat/completions` lies, which usually ends in `/v1`; for Anthropic's format the
     /// address with or without `/v1`.
     pub base_url: String,
@@ -142,7 +142,7 @@ impl Endpoint {
     /// An endpoint with the defaults: no key, no parameters, ten tries, ten minutes for each.
     pub fn new(base_url: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
-            api: Api::default(),
+            api: Protocol::default(),
             base_url: base_url.into(),
             model: model.into(),
             api_key_env: None,
@@ -285,9 +285,9 @@ mod tests {
         assert_eq!(endpoint.request_timeout, Duration::from_millis(1500));
         assert_eq!(endpoint.params["temperature"], 0.7);
         assert_eq!(endpoint.price.unwrap().output, 2.5);
-        assert!(endpoint.send_seed && endpoint.max_attempts == 10 && endpoint.api == Api::Openai);
+        assert!(endpoint.send_seed && endpoint.max_attempts == 10 && endpoint.api == Protocol::Openai);
         let anthropic: Endpoint = toml::from_str(&format!("api = 'anthropic'\n{text}")).unwrap();
-        assert_eq!(anthropic.api, Api::Anthropic);
+        assert_eq!(anthropic.api, Protocol::Anthropic);
         let again: Endpoint = toml::from_str(&toml::to_string(&endpoint).unwrap()).unwrap();
         assert_eq!(again, endpoint);
     }

@@ -1,6 +1,7 @@
 //! One exchange with an endpoint, and what its failure means: try again, give up, or the prompt is too long.
 
 use std::error::Error;
+use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +10,7 @@ use reqwest::{RequestBuilder, Response, Url};
 use serde_json::Value;
 
 use super::endpoint::label;
-use super::{Api, Endpoint, LlmError, Secret, anthropic, stream};
+use super::{Endpoint, LlmError, Protocol, Secret, anthropic, stream};
 
 /// A longer reply is a fault of the endpoint.
 const LONGEST_BODY: usize = 64 << 20;
@@ -55,6 +56,8 @@ pub(super) struct Failure {
     pub retry_after: Option<Duration>,
     /// Whether the endpoint says that it is asked too much at once.
     pub too_much: bool,
+    /// The HTTP status of a refusal that may pass.
+    pub status: Option<NonZeroU16>,
     /// Whether the model may have worked, and been charged, all the same.
     pub may_be_charged: bool,
     /// The response, where there was a whole one (it may report usage).
@@ -65,15 +68,25 @@ impl Failure {
     /// A reply that came with a good status and cannot be used.
     pub fn unusable(reason: impl Into<String>) -> Self {
         let reason = reason.into();
-        let meaning = Meaning::Passing;
-        Self { meaning, reason, retry_after: None, too_much: false, may_be_charged: true, response: None }
+        Self {
+            meaning: Meaning::Passing,
+            reason,
+            retry_after: None,
+            too_much: false,
+            status: None,
+            may_be_charged: true,
+            response: None,
+        }
     }
 
     /// The error that callers see.
     pub fn into_error(self, endpoint: &str, attempts: u32) -> LlmError {
         let (endpoint, reason) = (endpoint.to_owned(), self.reason);
         match self.meaning {
-            Meaning::Passing => LlmError::Unreachable { endpoint, reason, attempts },
+            Meaning::Passing => {
+                let status = self.status.map(NonZeroU16::get);
+                LlmError::Unreachable { endpoint, reason, attempts, status }
+            }
             Meaning::Final(status) => LlmError::Refused { endpoint, status, reason },
             Meaning::TooLong => LlmError::ContextWindowExceeded { reason },
             Meaning::Setup => LlmError::Setup { endpoint, reason },
@@ -84,7 +97,7 @@ impl Failure {
 /// An HTTP client for one endpoint.
 pub(super) struct Transport {
     client: reqwest::Client,
-    api: Api,
+    api: Protocol,
     base: Url,
     headers: HeaderMap,
     /// The key and whatever else of the address is nobody's business.
@@ -151,7 +164,7 @@ impl Transport {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty();
-            if self.api == Api::Anthropic && !self.base.path().trim_end_matches('/').ends_with("/v1") {
+            if self.api == Protocol::Anthropic && !self.base.path().trim_end_matches('/').ends_with("/v1") {
                 segments.push("v1");
             }
             segments.extend(path);
@@ -163,8 +176,8 @@ impl Transport {
         let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         if kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
             return match self.api {
-                Api::Openai => self.join(response, stream::Joiner::default()).await,
-                Api::Anthropic => self.join(response, anthropic::Joiner::default()).await,
+                Protocol::Openai => self.join(response, stream::Joiner::default()).await,
+                Protocol::Anthropic => self.join(response, anthropic::Joiner::default()).await,
             };
         }
         let body = self.body(response, LONGEST_BODY).await?;
@@ -226,7 +239,8 @@ impl Transport {
             reason = format!("{reason} (it points elsewhere: set base-url to where the API lies)");
         }
         let too_much = matches!(status, 429 | 529) || (status == 503 && retry_after.is_some());
-        Failure { meaning, reason, retry_after, too_much, may_be_charged: false, response: None }
+        let status = NonZeroU16::new(status);
+        Failure { meaning, reason, retry_after, too_much, status, may_be_charged: false, response: None }
     }
 
     /// Status 200 with an error in the body: a proxy passes on what happened behind it.
@@ -266,13 +280,13 @@ pub(super) trait Join {
 /// The key, as the endpoint's format carries it.
 fn headers(endpoint: &Endpoint, label: &str) -> Result<HeaderMap, LlmError> {
     let mut headers = HeaderMap::new();
-    if endpoint.api == Api::Anthropic {
+    if endpoint.api == Protocol::Anthropic {
         headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
     }
     let Some(key) = &endpoint.api_key else { return Ok(headers) };
     let (name, text) = match endpoint.api {
-        Api::Openai => (AUTHORIZATION, format!("Bearer {}", key.expose())),
-        Api::Anthropic => (HeaderName::from_static("x-api-key"), key.expose().to_owned()),
+        Protocol::Openai => (AUTHORIZATION, format!("Bearer {}", key.expose())),
+        Protocol::Anthropic => (HeaderName::from_static("x-api-key"), key.expose().to_owned()),
     };
     let mut value = HeaderValue::from_str(&text)
         .map_err(|_| setup(label, "the API key holds characters that no HTTP header can carry"))?;

@@ -107,6 +107,16 @@ impl Usage {
         }
     }
 
+    /// The Responses API counts as chat completions do, in other words.
+    fn of_responses(usage: &Value) -> Self {
+        Self {
+            prompt: count(&usage["input_tokens"]),
+            cached: count(&usage["input_tokens_details"]["cached_tokens"]).unwrap_or(0),
+            written: 0,
+            completion: count(&usage["output_tokens"]),
+        }
+    }
+
     /// Anthropic counts what its cache held or took beside the input.
     fn of_messages(usage: &Value) -> Self {
         let beside = |key: &str| if usage[key].is_null() { Some(0) } else { count(&usage[key]) };
@@ -125,7 +135,9 @@ impl Usage {
 /// counted, the money is not.
 pub(super) fn cost_of(response: &Value, price: Option<&Price>) -> Cost {
     let reported = &response["usage"];
-    let usage = if reported.get("input_tokens").is_some() {
+    let usage = if reported["input_tokens_details"].is_object() {
+        Usage::of_responses(reported)
+    } else if reported.get("input_tokens").is_some() {
         Usage::of_messages(reported)
     } else {
         Usage::of_chat(reported)
@@ -199,6 +211,10 @@ mod tests {
         let deepseek = json!({"usage": {"prompt_tokens": 10, "completion_tokens": 2, "prompt_cache_hit_tokens": 4,
             "prompt_cache_miss_tokens": 6, "prompt_tokens_details": null}});
         assert_eq!(cost_of(&deepseek, None).cached_tokens, 4);
+        let responses = json!({"usage": {"input_tokens": 10, "output_tokens": 2, "input_tokens_details":
+            {"cached_tokens": 3}}});
+        let cost = cost_of(&responses, None);
+        assert_eq!((cost.prompt_tokens, cost.completion_tokens, cost.cached_tokens), (10, 2, 3));
         let floats = json!({"usage": {"prompt_tokens": 10.0, "completion_tokens": 2.0}});
         assert_eq!(cost_of(&floats, None).prompt_tokens, 10);
         let more_cached_than_sent = json!({"usage": {"prompt_tokens": 10, "completion_tokens": 2,

@@ -3,7 +3,7 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::llm::http::Join;
-use crate::llm::{Api, Client, Endpoint, Model, Price, Request, Secret};
+use crate::llm::{Api, Client, Endpoint, Model, Price, Protocol, Request, Secret};
 
 fn call(id: &str, arguments: &str) -> Value {
     json!({"id": id, "type": "function", "function": {"name": "bash", "arguments": arguments}})
@@ -279,7 +279,7 @@ fn a_stream_that_is_cut_or_out_of_order_is_no_reply() {
 
 fn endpoint(server: &FakeServer) -> Endpoint {
     let price = Some(Price { input: 1.0, cached_input: Some(0.1), cache_write: Some(1.25), output: 2.0 });
-    Endpoint { api: Api::Anthropic, price, max_attempts: 1, ..Endpoint::new(server.url(), "fake-model") }
+    Endpoint { api: Protocol::Anthropic, price, max_attempts: 1, ..Endpoint::new(server.url(), "fake-model") }
 }
 
 #[tokio::test]
@@ -296,6 +296,7 @@ async fn thinking_and_calls_come_back_and_go_out_unchanged_streamed_or_not() {
         let mut messages =
             vec![json!({"role": "system", "content": "s"}), json!({"role": "user", "content": "x"})];
         let ask = |messages: &[Value]| Request {
+            api: Api::Chat,
             messages: messages.to_vec(),
             tools: vec![bash()],
             params: Map::new(),
@@ -334,7 +335,7 @@ async fn thinking_and_calls_come_back_and_go_out_unchanged_streamed_or_not() {
 async fn the_address_may_end_in_v1_or_not_and_settings_are_the_formats_own() {
     let server = FakeServer::start(|_: &Value| Act::say("fine")).unwrap();
     let messages = vec![json!({"role": "user", "content": "x"})];
-    let asked = Request { messages, tools: vec![], params: Map::new(), seed: None };
+    let asked = Request { api: Api::Chat, messages, tools: vec![], params: Map::new(), seed: None };
     let params = json!({"max_tokens": 5, "thinking": {"type": "disabled"}}).as_object().unwrap().clone();
     for url in [server.url(), server.url().replace("/v1", ""), server.url().replace("/v1", "/")] {
         let settings = Endpoint { base_url: url, params: params.clone(), ..endpoint(&server) };

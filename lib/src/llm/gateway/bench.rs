@@ -7,7 +7,7 @@ use memtrial_testkit::{Act, FakeServer, Player};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::llm::{Api, Price, Secret};
+use crate::llm::{Price, Protocol, Secret};
 
 pub const CANARY: &str = "sk-canary-0123456789";
 
@@ -38,7 +38,7 @@ impl Got {
     }
 }
 
-pub fn endpoint(server: &FakeServer, api: Api) -> Endpoint {
+pub fn endpoint(server: &FakeServer, api: Protocol) -> Endpoint {
     Endpoint {
         api,
         min_wait: Duration::from_millis(1),
@@ -63,7 +63,7 @@ pub fn counting() -> impl Player {
 }
 
 impl Bench {
-    pub async fn new(api: Api) -> Self {
+    pub async fn new(api: Protocol) -> Self {
         Self::with(counting(), Settings::default(), |server| endpoint(server, api)).await
     }
 

@@ -6,23 +6,23 @@ use serde_json::{Map, Value, json};
 
 use super::bench::*;
 use super::*;
-use crate::llm::{Api, Model, Request};
+use crate::llm::{Api, Model, Protocol, Request};
 
 /// A way of asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Way {
     /// The path at the gateway; `None`: the client asks by itself.
     path: Option<&'static str>,
-    api: Api,
+    api: Protocol,
 }
 
 const WAYS: [Way; 6] = [
-    Way { path: Some("/v1/chat/completions"), api: Api::Openai },
-    Way { path: Some("/v1/messages"), api: Api::Openai },
-    Way { path: Some("/v1/responses"), api: Api::Openai },
-    Way { path: Some("/v1/chat/completions"), api: Api::Anthropic },
-    Way { path: Some("/v1/messages"), api: Api::Anthropic },
-    Way { path: None, api: Api::Anthropic },
+    Way { path: Some("/v1/chat/completions"), api: Protocol::Openai },
+    Way { path: Some("/v1/messages"), api: Protocol::Openai },
+    Way { path: Some("/v1/responses"), api: Protocol::Openai },
+    Way { path: Some("/v1/chat/completions"), api: Protocol::Anthropic },
+    Way { path: Some("/v1/messages"), api: Protocol::Anthropic },
+    Way { path: None, api: Protocol::Anthropic },
 ];
 
 /// What an asker saw, and what it cost.
@@ -54,7 +54,7 @@ async fn ask(way: Way, fault: &str, acts: Vec<Act>) -> Outcome {
     let Some(path) = way.path else {
         let client = Client::new(settings_for(way, fault, &bench.server)).unwrap();
         let messages = vec![json!({"role": "user", "content": "x"})];
-        let request = Request { messages, tools: vec![], params: Map::new(), seed: None };
+        let request = Request { api: Api::Chat, messages, tools: vec![], params: Map::new(), seed: None };
         let reply = client.complete(&request).await;
         let cost = reply.as_ref().map_or(Cost::ZERO, |reply| reply.cost);
         let answer = reply.map(|reply| reply.message).map_err(|error| error.to_string());
@@ -72,7 +72,7 @@ async fn ask(way: Way, fault: &str, acts: Vec<Act>) -> Outcome {
     assert_eq!(lines[0]["failure"].is_string(), answer.is_err(), "{way:?} {fault}");
     let cost = admission.finish().await;
     assert_eq!(
-        crate::llm::spent(&bench.journal("a")).unwrap(),
+        crate::llm::spent(&bench.journal("a"), 0).unwrap(),
         cost,
         "{way:?} {fault}: the file and the books"
     );
@@ -88,7 +88,7 @@ fn text_of(way: Way, answer: &Value) -> String {
 
 /// Faults after which the same is asked again: the name, what the endpoint does, whether it may have charged for it,
 /// and a word of what is told.
-fn passing(api: Api) -> Vec<(&'static str, Act, bool, &'static str)> {
+fn passing(api: Protocol) -> Vec<(&'static str, Act, bool, &'static str)> {
     let chat = |chunk: Value| format!("data: {chunk}\n\n").into_bytes();
     let piece = |text: &str| chat(json!({"choices": [{"index": 0, "delta": {"content": text}}]}));
     let end = || chat(json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}));
@@ -103,7 +103,7 @@ fn passing(api: Api) -> Vec<(&'static str, Act, bool, &'static str)> {
     };
     let storm =
         |headers| Act::Status { code: 429, headers, body: json!({"error": {"message": "slow down"}}) };
-    let openai = api == Api::Openai;
+    let openai = api == Protocol::Openai;
     let whole = if openai {
         json!({"choices": [{"message": {"role": "assistant", "content": "good"}, "finish_reason": "stop"}]})
     } else {
@@ -213,7 +213,7 @@ async fn usage_that_comes_twice_counts_once() {
     ];
     let messages = messages.concat();
     for way in WAYS {
-        let text = if way.api == Api::Openai { &chat } else { &messages };
+        let text = if way.api == Protocol::Openai { &chat } else { &messages };
         let outcome = ask(way, "duplicate chunks", vec![Act::Events(text.clone().into_bytes())]).await;
         assert_eq!(text_of(way, &outcome.answer.unwrap()), "fine", "{way:?}");
         let cost = outcome.cost;
@@ -226,8 +226,8 @@ async fn usage_that_comes_twice_counts_once() {
 async fn absurd_usage_is_never_counted_and_never_free() {
     for absurd in [json!(-5), json!(1_000_000_000_000_000_000_u64), json!("12"), json!(1.5), Value::Null] {
         for way in WAYS {
-            let key = if way.api == Api::Openai { "prompt_tokens" } else { "input_tokens" };
-            let other = if way.api == Api::Openai { "completion_tokens" } else { "output_tokens" };
+            let key = if way.api == Protocol::Openai { "prompt_tokens" } else { "input_tokens" };
+            let other = if way.api == Protocol::Openai { "completion_tokens" } else { "output_tokens" };
             let usage = Some(json!({key: absurd, other: 3}));
             let message = json!({"role": "assistant", "content": "fine"});
             let act = Act::Answer { message, finish_reason: "stop".into(), usage };
@@ -243,7 +243,7 @@ async fn absurd_usage_is_never_counted_and_never_free() {
 #[tokio::test]
 async fn tls_that_cannot_be_trusted_or_spoken_is_told_at_once() {
     let stranger = SelfSigned::start().await.unwrap();
-    for api in [Api::Openai, Api::Anthropic] {
+    for api in [Protocol::Openai, Protocol::Anthropic] {
         let bench = Bench::new(api).await;
         let plain = bench.server.url().replace("http://", "https://");
         for (url, words) in

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use super::bench::*;
 use super::*;
-use crate::llm::Api;
+use crate::llm::Protocol;
 
 #[tokio::test]
 async fn a_stream_says_the_same_in_every_format() {
-    for api in [Api::Openai, Api::Anthropic] {
+    for api in [Protocol::Openai, Protocol::Anthropic] {
         let bench = Bench::with(
             |_: &Value| Act::say("Grüße, 世界!"),
             Settings::default(),
@@ -47,8 +47,8 @@ async fn a_stream_says_the_same_in_every_format() {
 
 #[tokio::test]
 async fn what_cannot_be_carried_is_refused_by_name_and_dropped_only_where_that_is_allowed() {
-    let bench = Bench::new(Api::Openai).await;
-    let anthropic = Bench::new(Api::Anthropic).await;
+    let bench = Bench::new(Protocol::Openai).await;
+    let anthropic = Bench::new(Protocol::Anthropic).await;
     let with = |path: &str, key: &str, value: Value| {
         let mut body = question_for(path, "x");
         body[key] = value;
@@ -94,7 +94,7 @@ async fn what_cannot_be_carried_is_refused_by_name_and_dropped_only_where_that_i
     }
     assert_eq!(bench.server.count() + anthropic.server.count(), 0);
     let settings = Settings { may_drop: ["thinking".to_owned()].into(), ..Settings::default() };
-    let lenient = Bench::with(counting(), settings, |server| endpoint(server, Api::Openai)).await;
+    let lenient = Bench::with(counting(), settings, |server| endpoint(server, Protocol::Openai)).await;
     let admission = lenient.admit("a");
     let body = with(messages, "thinking", json!({"type": "enabled", "budget_tokens": 9}));
     assert_eq!(lenient.post(messages, admission.token(), &body).await.status, 200);
@@ -160,13 +160,13 @@ async fn conversations_with_tools_and_thinking_survive_every_translation() {
         "function": {"name": "bash", "arguments": json!({"command": command}).to_string()}})
     };
     let signed = json!([{"type": "thinking", "thinking": "so", "signature": "c2ln"}]);
-    for api in [Api::Openai, Api::Anthropic] {
+    for api in [Protocol::Openai, Protocol::Anthropic] {
         for path in FRONTS {
             let bench = Bench::new(api).await;
             let admission = bench.admit("a");
             let mut message = json!({"role": "assistant", "content": "Look:", "reasoning_content": "so",
                 "tool_calls": [call("toolu_1", "ls"), call("toolu_2", "pwd")]});
-            if api == Api::Anthropic {
+            if api == Protocol::Anthropic {
                 message["thinking_blocks"] = signed.clone();
             }
             bench.server.script([Act::message(message, "tool_calls")]);
@@ -184,7 +184,7 @@ async fn conversations_with_tools_and_thinking_survive_every_translation() {
             let sent = &bench.server.requests()[1].body["messages"];
             let text = sent.to_string();
             assert!(text.contains("toolu_1") && text.contains("toolu_2") && text.contains("Look:"), "{text}");
-            if api == Api::Anthropic {
+            if api == Protocol::Anthropic {
                 assert_eq!(sent[1]["content"][0], signed[0], "{path}");
             } else {
                 assert_eq!(sent[1]["reasoning_content"], "so", "{path}: {sent}");
@@ -207,7 +207,7 @@ async fn usage_is_told_in_the_clients_words() {
     };
     let chat = json!({"prompt_tokens": 100, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 40}});
     let messages = json!({"input_tokens": 60, "cache_read_input_tokens": 40, "output_tokens": 10});
-    for (api, usage) in [(Api::Openai, chat), (Api::Anthropic, messages)] {
+    for (api, usage) in [(Protocol::Openai, chat), (Protocol::Anthropic, messages)] {
         for path in FRONTS {
             let bench = Bench::new(api).await;
             let admission = bench.admit("a");
@@ -230,7 +230,7 @@ async fn usage_is_told_in_the_clients_words() {
 
 #[tokio::test]
 async fn tools_that_take_a_text_come_back_as_such() {
-    let bench = Bench::new(Api::Openai).await;
+    let bench = Bench::new(Protocol::Openai).await;
     let admission = bench.admit("a");
     let call = json!({"id": "c", "type": "function",
         "function": {"name": "apply_patch", "arguments": "{\"input\": \"*** Begin\"}"}});

@@ -16,7 +16,7 @@ use super::call::estimated;
 use super::front::{Front, Incoming, Refusal, Wants};
 use super::trial::{Trial, key};
 use super::{Gateway, Inner};
-use crate::llm::{Api, LlmError, Reply};
+use crate::llm::{LlmError, Protocol, Reply};
 
 /// A longer request is a fault of the client.
 const LONGEST_BODY: usize = 64 << 20;
@@ -151,7 +151,7 @@ async fn count_tokens(State(gateway): State<Gateway>, headers: HeaderMap, body: 
         Ok(incoming) => incoming,
         Err(refusal) => return refuse(front, &refusal),
     };
-    if inner.client.endpoint().api == Api::Anthropic {
+    if inner.client.endpoint().api == Protocol::Anthropic {
         return match inner.client.count_tokens(&ask).await {
             Ok(tokens) => respond(200, "application/json", json!({"input_tokens": tokens}).to_string()),
             Err(error) => refuse(front, &error.into()),

@@ -3,13 +3,13 @@ use serde_json::{Value, json};
 
 use super::bench::*;
 use super::*;
-use crate::llm::Api;
+use crate::llm::Protocol;
 
 #[tokio::test]
 async fn a_call_is_answered_counted_and_written_down_first() {
     let bench = Bench::with(counting(), Settings::default(), |server| Endpoint {
         price: Some(PRICE),
-        ..endpoint(server, Api::Openai)
+        ..endpoint(server, Protocol::Openai)
     });
     let bench = bench.await;
     let admission = bench.admit("a");
@@ -37,12 +37,12 @@ async fn a_call_is_answered_counted_and_written_down_first() {
     );
     assert!((spent.list_usd.unwrap() - 120e-6).abs() < 1e-12);
     assert_eq!(bench.gateway.total().cost, spent);
-    assert_eq!(crate::llm::spent(&bench.journal("a")).unwrap(), spent);
+    assert_eq!(crate::llm::spent(&bench.journal("a"), 0).unwrap(), spent);
 }
 
 #[tokio::test]
 async fn a_resumed_caller_pays_for_nothing_again_whatever_the_order() {
-    let bench = Bench::new(Api::Openai).await;
+    let bench = Bench::new(Protocol::Openai).await;
     let admission = bench.admit("a");
     let mut answers = Vec::new();
     for text in ["x", "y", "x"] {
@@ -67,7 +67,7 @@ async fn a_resumed_caller_pays_for_nothing_again_whatever_the_order() {
 #[tokio::test]
 async fn a_caller_who_hangs_up_finds_the_reply_when_he_asks_again() {
     let slow = |_: &Value| Act::Stall(Duration::from_millis(100), Box::new(Act::say("late")));
-    let bench = Bench::with(slow, Settings::default(), |server| endpoint(server, Api::Openai)).await;
+    let bench = Bench::with(slow, Settings::default(), |server| endpoint(server, Protocol::Openai)).await;
     let admission = bench.admit("a");
     let body = question("x");
     let impatient = bench.request("/v1/chat/completions", admission.token(), &body);
@@ -80,7 +80,7 @@ async fn a_caller_who_hangs_up_finds_the_reply_when_he_asks_again() {
 #[tokio::test]
 async fn the_end_waits_for_what_is_under_way_and_lets_nothing_in() {
     let slow = |_: &Value| Act::Stall(Duration::from_millis(100), Box::new(Act::say("late")));
-    let bench = Bench::with(slow, Settings::default(), |server| endpoint(server, Api::Openai)).await;
+    let bench = Bench::with(slow, Settings::default(), |server| endpoint(server, Protocol::Openai)).await;
     let (admission, other) = (bench.admit("a"), bench.admit("b"));
     let token = admission.token().to_owned();
     let (body, stranger) = (question("x"), "memtrial-stranger");
@@ -101,7 +101,7 @@ async fn the_end_waits_for_what_is_under_way_and_lets_nothing_in() {
 
 #[tokio::test]
 async fn caps_are_held_by_any_number_of_calls_at_once_and_named() {
-    let bench = Bench::new(Api::Openai).await;
+    let bench = Bench::new(Protocol::Openai).await;
     let admission = bench.admit_with("a", Caps { calls: Some(3), ..Caps::default() });
     let texts: Vec<String> = (0..10).map(|n| n.to_string()).collect();
     let got = futures::future::join_all(texts.iter().map(|text| bench.chat(admission.token(), text))).await;
@@ -120,7 +120,7 @@ async fn caps_are_held_by_any_number_of_calls_at_once_and_named() {
 async fn the_studys_caps_hold_over_trials_and_money_needs_a_price() {
     let usd = |usd| Caps { usd: Some(usd), ..Caps::default() };
     let settings = Settings { caps: usd(130e-6), ..Settings::default() };
-    let priced = |server: &_| Endpoint { price: Some(PRICE), ..endpoint(server, Api::Openai) };
+    let priced = |server: &_| Endpoint { price: Some(PRICE), ..endpoint(server, Protocol::Openai) };
     let bench = Bench::with(counting(), settings.clone(), priced).await;
     let usage = Some(json!({"prompt_tokens": 100, "completion_tokens": 10}));
     let message = json!({"role": "assistant", "content": "x"});
@@ -132,13 +132,13 @@ async fn the_studys_caps_hold_over_trials_and_money_needs_a_price() {
     let got = bench.post("/v1/chat/completions", other.token(), &small).await;
     let words = got.json()["error"]["message"].as_str().unwrap().to_owned();
     assert!(words.contains("all trials together may spend $0.00013; $0.000120 are spent"), "{words}");
-    let blind = Gateway::new(endpoint(&bench.server, Api::Openai), &Limiter::default(), settings);
+    let blind = Gateway::new(endpoint(&bench.server, Protocol::Openai), &Limiter::default(), settings);
     assert!(blind.unwrap_err().to_string().contains("the price of fake-model is not known"));
 }
 
 #[tokio::test]
 async fn what_the_endpoint_does_not_count_is_estimated_apart() {
-    let bench = Bench::new(Api::Openai).await;
+    let bench = Bench::new(Protocol::Openai).await;
     let admission = bench.admit_with("a", Caps { tokens: Some(60), ..Caps::default() });
     let message = json!({"role": "assistant", "content": "x".repeat(100)});
     bench.server.script([Act::Answer { message, finish_reason: "stop".into(), usage: Some(Value::Null) }]);
@@ -162,7 +162,7 @@ async fn what_the_endpoint_does_not_count_is_estimated_apart() {
 async fn a_cached_reply_never_crosses_conditions_replicates_or_steps() {
     let cache = tempfile::tempdir().unwrap();
     let settings = Settings { cache: Some(cache.path().join("replies")), ..Settings::default() };
-    let bench = Bench::with(counting(), settings, |server| endpoint(server, Api::Openai)).await;
+    let bench = Bench::with(counting(), settings, |server| endpoint(server, Protocol::Openai)).await;
     let admit =
         |name: &str, caller| bench.gateway.admit(caller, Caps::default(), &bench.journal(name)).unwrap();
     let first = admit("a", caller("off", 1));
@@ -186,7 +186,7 @@ async fn who_waits_for_a_stream_gets_signs_of_life_then_the_answer_or_the_failur
     let settings = Settings { keep_alive: Duration::from_millis(20), ..Settings::default() };
     let bench = Bench::with(counting(), settings, |server| Endpoint {
         max_attempts: 1,
-        ..endpoint(server, Api::Openai)
+        ..endpoint(server, Protocol::Openai)
     });
     let bench = bench.await;
     let admission = bench.admit("a");
@@ -216,7 +216,7 @@ async fn who_waits_for_a_stream_gets_signs_of_life_then_the_answer_or_the_failur
 async fn the_solvers_parameters_win_and_its_seed_is_the_replicate() {
     let bench = Bench::with(counting(), Settings::default(), |server| {
         let params = json!({"temperature": 0.5}).as_object().unwrap().clone();
-        Endpoint { params, send_seed: true, ..endpoint(server, Api::Openai) }
+        Endpoint { params, send_seed: true, ..endpoint(server, Protocol::Openai) }
     });
     let bench = bench.await;
     let admission = bench.gateway.admit(caller("off", 7), Caps::default(), &bench.journal("a")).unwrap();
@@ -230,7 +230,7 @@ async fn the_solvers_parameters_win_and_its_seed_is_the_replicate() {
 
 #[tokio::test]
 async fn models_and_token_counts() {
-    let (bench, anthropic) = (Bench::new(Api::Openai).await, Bench::new(Api::Anthropic).await);
+    let (bench, anthropic) = (Bench::new(Protocol::Openai).await, Bench::new(Protocol::Anthropic).await);
     let (admission, other) = (bench.admit("a"), anthropic.admit("a"));
     assert_eq!(bench.get("/v1/models", admission.token()).await.json()["data"][0]["id"], "fake-model");
     assert_eq!(bench.get("/v1/models/any/name", admission.token()).await.json()["type"], "model");
@@ -251,7 +251,7 @@ async fn models_and_token_counts() {
 
 #[tokio::test]
 async fn it_listens_on_loopback_and_sockets_and_stops_when_dropped() {
-    let bench = Bench::new(Api::Openai).await;
+    let bench = Bench::new(Protocol::Openai).await;
     let outside = bench.gateway.listen_tcp("0.0.0.0:0".parse().unwrap()).await.unwrap_err();
     assert!(outside.to_string().contains("can be reached from outside"), "{outside}");
     let path = bench.folder.path().join("gateway.sock");
@@ -275,7 +275,7 @@ async fn no_secret_is_shown_anywhere() {
     let bench = Bench::with(counting(), Settings::default(), |server| {
         let address = server.url().replace("http://", &format!("http://user:{password}@"));
         let base_url = format!("{address}?key=query-canary-1");
-        Endpoint { base_url, max_attempts: 1, ..endpoint(server, Api::Openai) }
+        Endpoint { base_url, max_attempts: 1, ..endpoint(server, Protocol::Openai) }
     });
     let bench = bench.await;
     let admission = bench.admit("a");

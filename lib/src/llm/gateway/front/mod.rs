@@ -16,7 +16,7 @@ use super::{Caller, Settings};
 use crate::llm::client::Ask;
 use crate::llm::journal::digest_of;
 use crate::llm::price::cost_of;
-use crate::llm::{Api, Client, Cost, LlmError, Reply, anthropic};
+use crate::llm::{Api, Client, Cost, LlmError, Protocol, Reply, anthropic};
 
 /// A format that clients speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,8 +99,10 @@ impl Front {
             return Err(Refusal::new(400, "the request body is no JSON object"));
         };
         let endpoint = client.endpoint();
-        let native =
-            matches!((self, endpoint.api), (Self::Chat, Api::Openai) | (Self::Messages, Api::Anthropic));
+        let native = matches!(
+            (self, endpoint.api),
+            (Self::Chat, Protocol::Openai) | (Self::Messages, Protocol::Anthropic)
+        );
         let mut wants = Wants { native, model: endpoint.model.clone(), ..Wants::default() };
         wants.stream = body.remove("stream").is_some_and(|stream| stream == true);
         wants.usage = body.remove("stream_options").is_some_and(|options| options["include_usage"] == true);
@@ -120,18 +122,18 @@ impl Front {
         for (key, value) in &endpoint.params {
             body.insert(key.clone(), value.clone());
         }
-        if endpoint.send_seed && endpoint.api == Api::Openai {
+        if endpoint.send_seed && endpoint.api == Protocol::Openai {
             body.insert("seed".into(), json!(caller.replicate));
         }
         let beta = beta.filter(|_| native && self == Self::Messages);
-        Ok(Incoming { ask: Ask { body, beta }, wants })
+        Ok(Incoming { ask: Ask { api: Api::Chat, body, beta }, wants })
     }
 
     fn translate(
         self,
         body: Map<String, Value>,
         wants: &mut Wants,
-        api: Api,
+        api: Protocol,
     ) -> Result<Map<String, Value>, String> {
         let chat = match self {
             Self::Chat => body,
@@ -143,8 +145,8 @@ impl Front {
             }
         };
         match api {
-            Api::Openai => Ok(chat),
-            Api::Anthropic => anthropic::request(&chat),
+            Protocol::Openai => Ok(chat),
+            Protocol::Anthropic => anthropic::request(&chat),
         }
     }
 
