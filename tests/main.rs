@@ -5,6 +5,7 @@
 mod agent;
 mod audit;
 mod compare;
+mod gateway;
 mod grade;
 mod history;
 mod kills;
