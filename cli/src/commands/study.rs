@@ -72,7 +72,11 @@ struct StudyPlace {
 
 impl StudyPlace {
     fn open(&self, endpoints: &[(String, String)], with_keys: bool) -> Result<Bench, Failure> {
-        let backend = rooms::backend(&Design::read(&self.study)?.sandbox.backend, &self.cache)?;
+        let sandbox = Design::read(&self.study)?.sandbox;
+        let mut cache = self.cache.clone();
+        cache.images.registry = cache.images.registry.or(sandbox.registry);
+        cache.images.image_disk = cache.images.image_disk.or(sandbox.image_disk);
+        let backend = rooms::backend(&sandbox.backend, &cache)?;
         let key: KeyLookup = match with_keys {
             true => Box::new(|name| std::env::var(name).ok()),
             // a look at what is done needs no key

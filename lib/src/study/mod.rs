@@ -7,6 +7,7 @@ mod bench;
 mod check;
 mod design;
 mod error;
+mod images;
 mod layout;
 mod lock;
 mod record;
@@ -15,7 +16,7 @@ mod run;
 mod trial;
 
 pub use bench::{Bench, KeyLookup, Openings};
-pub use design::{Agent, Budget, Condition, Design, Grade, Sandbox, Solver, Stats, TEMPLATE, image};
+pub use design::{Agent, Budget, Condition, Design, Grade, Sandbox, Solver, Stats, TEMPLATE};
 pub use error::StudyError;
 pub use layout::Layout;
 pub use lock::{ConditionLock, Lock, TargetLock};

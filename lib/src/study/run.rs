@@ -13,6 +13,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::bench::Bench;
+use super::images;
 use super::remember::Deliveries;
 use super::trial::{Trial, Tried, check_gold};
 use super::{StudyError, TrialKey, TrialRecord, layout};
@@ -128,6 +129,8 @@ impl Bench {
     pub async fn run(&self, stop: &Stop, on: &(dyn Fn(&Event) + Sync)) -> Result<RunSummary, StudyError> {
         let _alone = OutDir::open(self.layout.root())?;
         self.hold_to_lock()?;
+        images::hold_to_lock(&self.layout, &self.environments, self.targets.values().map(|t| &t.task))
+            .await?;
         let journal = Journal::open(self)?;
         let tell = |event: Event| {
             journal.write(&event)?;

@@ -2,12 +2,13 @@
 //! process and speaks over its standard streams, so that a remote engine will do.
 
 mod engine;
+mod images;
 mod owner;
 
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,6 +16,7 @@ use rustix::process::{Resource, getrlimit};
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 
+use super::images::{ImageSettings, Images};
 use super::link::Link;
 use super::namespaces::{check_key, unique};
 use super::{Backend, Exec, Health, Image, NOT_KEPT, Network, Output, Sandbox, SandboxError, Spec, program};
@@ -44,6 +46,8 @@ const CLEARING: Duration = Duration::from_secs(60);
 pub struct Docker {
     engine: Engine,
     cache: PathBuf,
+    settings: ImageSettings,
+    images: OnceLock<Arc<Images>>,
     cleared: OnceCell<()>,
 }
 
@@ -52,7 +56,15 @@ impl Docker {
     pub fn new(program: impl Into<PathBuf>, cache: PathBuf) -> Self {
         let cache = std::path::absolute(&cache).unwrap_or(cache);
         let engine = Engine { program: program.into(), host: None, folder: cache.clone() };
-        Self { engine, cache, cleared: OnceCell::new() }
+        let settings = ImageSettings::default();
+        Self { engine, cache, settings, images: OnceLock::new(), cleared: OnceCell::new() }
+    }
+
+    /// Fetches and keeps published images in this way.
+    #[must_use]
+    pub fn images(mut self, settings: ImageSettings) -> Self {
+        self.settings = settings;
+        self
     }
 
     /// Speaks to the engine at this address (`DOCKER_HOST`) instead of the environment's.
@@ -249,6 +261,14 @@ impl Backend for Docker {
 
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>, SandboxError> {
         Ok(Box::new(self.open(spec).await?))
+    }
+
+    fn images(&self) -> Option<Arc<Images>> {
+        let make = || {
+            let pulls = images::Pulls::new(self.engine.clone(), self.settings.clone());
+            Arc::new(Images::new(self.cache.join(NAME).join("images"), pulls, self.settings.clone()))
+        };
+        Some(self.images.get_or_init(make).clone())
     }
 
     async fn has_layer(&self, key: &str) -> Result<bool, SandboxError> {

@@ -1,12 +1,14 @@
 //! The back end `namespaces`: kernel namespaces, overlays and control groups, without a daemon, as root or as an
 //! ordinary user.
 
+mod images;
 mod layers;
 mod scratch;
 
 use std::any::Any;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use fs_err as fs;
@@ -14,11 +16,13 @@ use memtrial_runner::enter::{self, Base, Bind, Bounds, Enter, Upper};
 use tokio::process::Command;
 use tokio::sync::OnceCell;
 
+use super::images::{ImageSettings, Images};
 use super::link::Link;
 use super::{
     Backend, Exec, Health, Image, Limits, NOT_KEPT, Network, Output, Sandbox, SandboxError, Spec, program,
 };
-use layers::Layers;
+use images::Folders;
+use layers::{Layers, Stack};
 
 pub(in crate::sandbox) use layers::check_key;
 pub(in crate::sandbox) use scratch::unique;
@@ -34,6 +38,8 @@ const RESERVE: u64 = 256 << 20;
 pub struct Namespaces {
     cache: PathBuf,
     layers: Layers,
+    folders: Arc<Folders>,
+    images: Arc<Images>,
     cleared: OnceCell<()>,
 }
 
@@ -42,7 +48,18 @@ impl Namespaces {
     pub fn new(cache: PathBuf) -> Self {
         let cache = std::path::absolute(&cache).unwrap_or(cache);
         let layers = Layers::new(cache.join(NAME).join("layers"));
-        Self { cache, layers, cleared: OnceCell::new() }
+        let folder = cache.join(NAME).join("images");
+        let folders = Arc::new(Folders::new(folder.clone(), layers.clone()));
+        let images = Arc::new(Images::new(folder, folders.clone(), ImageSettings::default()));
+        Self { cache, layers, folders, images, cleared: OnceCell::new() }
+    }
+
+    /// Fetches and keeps published images in this way.
+    #[must_use]
+    pub fn images(mut self, settings: ImageSettings) -> Self {
+        let folder = self.cache.join(NAME).join("images");
+        self.images = Arc::new(Images::new(folder, self.folders.clone(), settings));
+        self
     }
 
     fn scratch(&self) -> PathBuf {
@@ -75,12 +92,13 @@ impl Namespaces {
     async fn open(&self, spec: &Spec) -> Result<NamespaceSandbox, SandboxError> {
         let runner = self.prepare().await?;
         let stack = self.layers.stack(&spec.image).map_err(|reason| failed("start on a layer", reason))?;
+        let (base, layers) = self.bottom(stack).await?;
         let id = unique();
         let enter = Enter {
             scratch: self.scratch().join(&id),
             id,
-            base: base(&stack.base)?,
-            layers: stack.layers,
+            base,
+            layers,
             upper: upper(spec),
             limits: bounds(&spec.limits),
             network: spec.network == Network::Host,
@@ -111,6 +129,33 @@ impl Namespaces {
         Ok(sandbox)
     }
 
+    /// The lowest folder and those above it, topmost first. An image's layers lie below the committed ones.
+    async fn bottom(&self, stack: Stack) -> Result<(Base, Vec<PathBuf>), SandboxError> {
+        let Stack { base, mut layers } = stack;
+        match base {
+            Image::Host | Image::Layer(_) => Ok((Base::Host, layers)),
+            Image::Rootfs(path) => {
+                let path = fs::canonicalize(path)
+                    .map_err(|error| failed("find the root file system", error.to_string()))?;
+                Ok((Base::Rootfs(path), layers))
+            }
+            Image::Container(name) => {
+                let found = self.images.layers_of(&name).await;
+                let found = found.map_err(|error| failed("find an image", error.to_string()))?;
+                let Some(found) = found else {
+                    let hint = format!("fetch it: memtrial image pull {name}");
+                    let reason = format!("there is no image {name} here");
+                    return Err(SandboxError::Unavailable { backend: NAME, reason, hint });
+                };
+                let mut folders = self.folders.stack(&found).into_iter();
+                let bottom =
+                    folders.next().ok_or_else(|| failed("find an image", "it has no layer".to_owned()))?;
+                layers.extend(folders.rev());
+                Ok((Base::Rootfs(bottom.join("root")), layers))
+            }
+        }
+    }
+
     async fn not_started(&self, link: &mut Link, scratch: &Path) -> SandboxError {
         let reason = link.finish().await.reason;
         let reason = reason.replace(&scratch.display().to_string(), "SCRATCH");
@@ -133,22 +178,6 @@ const ALLOW_USER_NAMESPACES: &str = "sudo sysctl -w kernel.unprivileged_userns_c
 
 fn failed(action: &str, reason: String) -> SandboxError {
     SandboxError::Failed { backend: NAME, action: action.to_owned(), reason }
-}
-
-fn base(image: &Image) -> Result<Base, SandboxError> {
-    match image {
-        Image::Rootfs(path) => {
-            let path = fs::canonicalize(path)
-                .map_err(|error| failed("find the root file system", error.to_string()))?;
-            Ok(Base::Rootfs(path))
-        }
-        Image::Container(name) => Err(SandboxError::Unavailable {
-            backend: NAME,
-            reason: format!("{name} is a container image"),
-            hint: "use --sandbox docker, or a root file system in a folder".to_owned(),
-        }),
-        Image::Host | Image::Layer(_) => Ok(Base::Host),
-    }
 }
 
 /// A memory file system bounds what is written exactly, but counts as the sandbox's memory and cannot be kept: it is
@@ -204,6 +233,10 @@ impl Backend for Namespaces {
 
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>, SandboxError> {
         Ok(Box::new(self.open(spec).await?))
+    }
+
+    fn images(&self) -> Option<Arc<Images>> {
+        Some(self.images.clone())
     }
 
     async fn has_layer(&self, key: &str) -> Result<bool, SandboxError> {
