@@ -6,6 +6,7 @@ mod agent;
 mod compare;
 mod grade;
 mod history;
+mod images;
 mod memory;
 mod sandbox;
 mod study;

@@ -2,8 +2,10 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, Result};
+use axum::body::Bytes;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -24,6 +26,17 @@ pub enum Compression {
 pub struct Layer {
     tar: Vec<u8>,
     compression: Compression,
+    /// Made once; clones share it.
+    sealed: Arc<OnceLock<Sealed>>,
+}
+
+/// A layer as it is sent.
+#[derive(Debug)]
+pub(crate) struct Sealed {
+    pub(crate) bytes: Bytes,
+    pub(crate) media_type: &'static str,
+    pub(crate) digest: String,
+    pub(crate) diff_id: String,
 }
 
 impl Layer {
@@ -36,6 +49,7 @@ impl Layer {
     #[must_use]
     pub fn compressed(mut self, compression: Compression) -> Self {
         self.compression = compression;
+        self.sealed = Arc::default();
         self
     }
 
@@ -73,6 +87,7 @@ impl Layer {
         bytes: &[u8],
         target: Option<&str>,
     ) -> Self {
+        self.sealed = Arc::default();
         let mut header = tar::Header::new_gnu();
         header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
         if let Some(target) = target {
@@ -96,6 +111,7 @@ impl Layer {
     /// # Errors
     /// When it cannot be read.
     pub fn tree(mut self, host: &Path, at: &str) -> Result<Self> {
+        self.sealed = Arc::default();
         let mut builder = tar::Builder::new(Vec::new());
         builder.follow_symlinks(false);
         builder.append_dir_all(at.trim_start_matches('/'), host).context("cannot read the folder")?;
@@ -111,6 +127,15 @@ impl Layer {
         let mut tar = self.tar.clone();
         tar.extend_from_slice(&[0; 1024]);
         tar
+    }
+
+    pub(crate) fn sealed(&self) -> Result<&Sealed> {
+        if let Some(sealed) = self.sealed.get() {
+            return Ok(sealed);
+        }
+        let (bytes, media_type) = self.blob()?;
+        let (digest, diff_id) = (digest(&bytes), digest(&self.archive()));
+        Ok(self.sealed.get_or_init(|| Sealed { bytes: bytes.into(), media_type, digest, diff_id }))
     }
 
     /// As it is sent, with its media type.
@@ -159,15 +184,19 @@ impl Image {
     }
 
     /// Its configuration.
-    pub(crate) fn config(&self) -> Vec<u8> {
-        let ids: Vec<_> = self.layers.iter().map(|layer| digest(&layer.archive())).collect();
+    ///
+    /// # Errors
+    /// When a layer cannot be compressed.
+    pub fn config(&self) -> Result<Vec<u8>> {
+        let ids = self.layers.iter().map(|layer| Ok(layer.sealed()?.diff_id.clone()));
+        let ids = ids.collect::<Result<Vec<_>>>()?;
         let config = json!({
             "architecture": self.architecture,
             "os": "linux",
             "config": {"Env": self.env, "WorkingDir": self.workdir},
             "rootfs": {"type": "layers", "diff_ids": ids},
         });
-        config.to_string().into_bytes()
+        Ok(config.to_string().into_bytes())
     }
 }
 

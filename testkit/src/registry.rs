@@ -88,12 +88,13 @@ impl ImageRegistry {
     /// # Errors
     /// When a layer cannot be compressed.
     pub fn push(&self, repository: &str, tag: &str, image: &Image) -> Result<String> {
-        let config = image.config();
+        let config = image.config()?;
         let mut layers = Vec::new();
         for layer in &image.layers {
-            let (bytes, kind) = layer.blob()?;
-            layers.push(json!({"mediaType": kind, "digest": digest(&bytes), "size": bytes.len()}));
-            lock(&self.shared.blobs).insert(digest(&bytes), bytes.into());
+            let layer = layer.sealed()?;
+            let (kind, size) = (layer.media_type, layer.bytes.len());
+            layers.push(json!({"mediaType": kind, "digest": layer.digest, "size": size}));
+            lock(&self.shared.blobs).insert(layer.digest.clone(), layer.bytes.clone());
         }
         let manifest = json!({
             "schemaVersion": 2,

@@ -73,22 +73,22 @@ impl Images {
     }
 
     async fn ask_registry(&self, name: &Reference) -> Result<Resolved, ImageError> {
-        let (asked, platform) = (name.through(self.settings.mirror.as_deref()), self.platform().await);
+        let platform = self.platform().await;
         let registry = self.registry()?;
         let digest = match name.digest() {
             Some(digest) => digest.to_owned(),
-            None => registry.digest(&asked).await?,
+            None => registry.digest(name).await?,
         };
         let book = self.shelf.read()?;
         if let Some((key, kept)) = book.find("", Some(&digest), &platform.to_string()) {
             return Ok(of_kept(name, key, kept));
         }
         let full = name.to_string();
-        let text = self.cached(&digest, registry.manifest(&asked, &digest)).await?;
+        let text = self.cached(&digest, registry.manifest(name, &digest)).await?;
         let (key, document) = match manifest::document(&full, &text)? {
             Document::Index { manifests } => {
                 let chosen = manifest::choose(&full, &manifests, &platform)?;
-                let text = self.cached(&chosen.digest, registry.manifest(&asked, &chosen.digest)).await?;
+                let text = self.cached(&chosen.digest, registry.manifest(name, &chosen.digest)).await?;
                 (chosen.digest.clone(), manifest::document(&full, &text)?)
             }
             document => (digest.clone(), document),
@@ -97,7 +97,7 @@ impl Images {
             let reason = "its index points at another index".to_owned();
             return Err(ImageError::Corrupt { name: full, reason });
         };
-        let text = self.cached(&config.digest, registry.small_blob(&asked, &config.digest)).await?;
+        let text = self.cached(&config.digest, registry.small_blob(name, &config.digest)).await?;
         let (config, layers) = manifest::config(&full, &text, &layers, &platform)?;
         let platform = platform.to_string();
         Ok(Resolved { name: name.clone(), digest, key, platform, config, layers })

@@ -80,9 +80,8 @@ impl Folders {
             })
         };
         let sending = async {
-            let through = fetch.registry.mirrored(&name);
             let counted = |done| (fetch.progress)(before.sent + done);
-            let sent = fetch.registry.blob(&through, &layer.digest, layer.size, &send, &counted).await;
+            let sent = fetch.registry.blob(&name, &layer.digest, layer.size, &send, &counted).await;
             drop(send);
             sent
         };

@@ -65,45 +65,51 @@ impl Registry {
 
     /// The digest that a name points at now. Docker Hub does not count this question against its limit.
     pub(super) async fn digest(&self, name: &Reference) -> Result<String, ImageError> {
-        let response = self.ask(&self.manifest_ask(name, Method::HEAD, name.target())).await?;
+        let response = self.ask(&manifest_ask(name, Method::HEAD, name.target())).await?;
         let header = response.headers().get("docker-content-digest").and_then(|value| value.to_str().ok());
         match header.or(name.digest()).filter(|digest| hex_of(digest).is_some()) {
             Some(digest) => Ok(digest.to_owned()),
             // A registry without the header: the digest is computed.
             None => {
-                let response = self.ask(&self.manifest_ask(name, Method::GET, name.target())).await?;
-                Ok(digest_of(&text(name, response).await?))
+                let ask = manifest_ask(name, Method::GET, name.target());
+                Ok(digest_of(&self.text(&ask, None).await?))
             }
         }
     }
 
     /// An index or a manifest by its digest.
     pub(super) async fn manifest(&self, name: &Reference, digest: &str) -> Result<Vec<u8>, ImageError> {
-        self.whole(name, &self.manifest_ask(name, Method::GET, digest), digest).await
+        self.text(&manifest_ask(name, Method::GET, digest), Some(digest)).await
     }
 
     /// A small blob: an image's configuration.
     pub(super) async fn small_blob(&self, name: &Reference, digest: &str) -> Result<Vec<u8>, ImageError> {
-        self.whole(name, &blob_ask(name, digest), digest).await
+        self.text(&blob_ask(name, digest), Some(digest)).await
     }
 
-    async fn whole(&self, name: &Reference, ask: &Ask<'_>, digest: &str) -> Result<Vec<u8>, ImageError> {
-        let bytes = text(name, self.ask(ask).await?).await?;
-        if digest_of(&bytes) == digest {
-            return Ok(bytes);
+    /// A short answer, with this digest; asked for again where it breaks off or is damaged.
+    async fn text(&self, ask: &Ask<'_>, digest: Option<&str>) -> Result<Vec<u8>, ImageError> {
+        let name = ask.name.to_string();
+        for tries in 1.. {
+            let reason = match short(self.ask(ask).await?).await {
+                Ok(bytes) if digest.is_none_or(|digest| digest_of(&bytes) == digest) => return Ok(bytes),
+                Ok(_) if tries >= self.settings.patience.tries => {
+                    let reason = format!("what the registry sends for {} has another digest", ask.path);
+                    return Err(ImageError::Corrupt { name, reason });
+                }
+                Ok(_) => "what came has another digest".to_owned(),
+                Err(reason) if tries >= self.settings.patience.tries => {
+                    return Err(ImageError::Registry { name, reason, tries });
+                }
+                Err(reason) => reason,
+            };
+            self.pause(ask.name, tries, &reason).await;
         }
-        let reason = format!("what the registry sends for {digest} has another digest");
-        Err(ImageError::Corrupt { name: name.to_string(), reason })
-    }
-
-    fn manifest_ask<'a>(&self, name: &'a Reference, method: Method, target: &str) -> Ask<'a> {
-        let headers =
-            HeaderMap::from_iter([(ACCEPT, reqwest::header::HeaderValue::from_static(manifest::ACCEPT))]);
-        Ask { name, method, path: format!("manifests/{target}"), headers }
+        unreachable!("the loop ends by returning")
     }
 
     /// What is asked for an image: a mirror stands in for Docker Hub.
-    pub(in crate::sandbox) fn mirrored(&self, name: &Reference) -> Reference {
+    fn place(&self, name: &Reference) -> Reference {
         name.through(self.settings.mirror.as_deref())
     }
 
@@ -184,7 +190,7 @@ impl Registry {
                         return Err(ImageError::RateLimited { name: ask.name.to_string(), reason, waited });
                     }
                     let until = Instant::now() + wait;
-                    lock(&self.limited).insert(ask.name.registry().to_owned(), until);
+                    lock(&self.limited).insert(self.place(ask.name).registry().to_owned(), until);
                     (self.settings.on_event)(&ImageEvent::Waiting {
                         name: ask.name.to_string(),
                         reason,
@@ -196,16 +202,17 @@ impl Registry {
     }
 
     async fn once(&self, ask: &Ask<'_>) -> Result<Response, Trouble> {
-        let address = format!("{}/v2/{}/{}", base_url(ask.name.registry()), ask.name.repository(), ask.path);
+        let place = self.place(ask.name);
+        let address = format!("{}/v2/{}/{}", base_url(place.registry()), place.repository(), ask.path);
         let mut renewed = false;
         loop {
             let request = self.http.request(ask.method.clone(), &address).headers(ask.headers.clone());
-            let request = self.tokens.authorize(request, ask.name);
+            let request = self.tokens.authorize(request, &place);
             let response = request.send().await.map_err(|error| Trouble::Passing(words(&error)))?;
             let status = response.status();
             if status == StatusCode::UNAUTHORIZED && !renewed {
                 renewed = true;
-                self.tokens.renew(&self.http, &self.settings.logins, ask.name, response.headers()).await?;
+                self.tokens.renew(&self.http, &self.settings.logins, &place, response.headers()).await?;
                 continue;
             }
             if status.is_success() {
@@ -219,7 +226,7 @@ impl Registry {
         let status = response.status();
         let after = retry_after(response.headers());
         let said = transport::said(response).await;
-        let reason = format!("{} answers {status}{said}", name.registry());
+        let reason = format!("{} answers {status}{said}", self.place(name).registry());
         let name = name.to_string();
         match status.as_u16() {
             404 => Trouble::Final(ImageError::Missing { name, reason }),
@@ -234,7 +241,7 @@ impl Registry {
     /// Waits while the registry's rate limit holds.
     async fn until_allowed(&self, name: &Reference) {
         loop {
-            let until = lock(&self.limited).get(name.registry()).copied();
+            let until = lock(&self.limited).get(self.place(name).registry()).copied();
             match until.and_then(|until| until.checked_duration_since(Instant::now())) {
                 Some(wait) if !wait.is_zero() => tokio::time::sleep(wait).await,
                 _ => return,
@@ -273,19 +280,23 @@ fn starts_at(response: &Response) -> u64 {
     start.unwrap_or(0)
 }
 
-/// A short answer.
-async fn text(name: &Reference, response: Response) -> Result<Vec<u8>, ImageError> {
+/// The whole of a short answer.
+async fn short(response: Response) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let mut body = response.bytes_stream();
     while let Some(piece) = body.next().await {
-        let broken = |error| ImageError::Registry { name: name.to_string(), reason: words(&error), tries: 1 };
-        bytes.extend_from_slice(&piece.map_err(broken)?);
+        bytes.extend_from_slice(&piece.map_err(|error| words(&error))?);
         if bytes.len() as u64 > MOST_TEXT {
-            let reason = format!("its manifest or configuration is longer than {MOST_TEXT} bytes");
-            return Err(ImageError::Corrupt { name: name.to_string(), reason });
+            return Err(format!("a manifest or configuration longer than {MOST_TEXT} bytes"));
         }
     }
     Ok(bytes)
+}
+
+fn manifest_ask<'a>(name: &'a Reference, method: Method, target: &str) -> Ask<'a> {
+    let headers =
+        HeaderMap::from_iter([(ACCEPT, reqwest::header::HeaderValue::from_static(manifest::ACCEPT))]);
+    Ask { name, method, path: format!("manifests/{target}"), headers }
 }
 
 pub(super) fn digest_of(bytes: &[u8]) -> String {

@@ -25,6 +25,8 @@ const MOST_ENTRIES: u64 = 8_000_000;
 const STEP: u64 = 1 << 20;
 /// What a file takes on disk is rounded up to this.
 const BLOCK: u64 = 4096;
+/// What a layer takes besides its entries: its two folders and the file that holds its size.
+const OWN: u64 = 3 * BLOCK;
 
 /// Asked with the bytes on disk so far before more are written; an error ends the unpacking.
 pub(in crate::sandbox) type Room<'a> = &'a mut dyn FnMut(u64) -> io::Result<()>;
@@ -49,7 +51,7 @@ pub(in crate::sandbox) fn unpack(layer: impl Read, folder: &Path, room: Room<'_>
     let allowance = Rc::new(Cell::new(MOST_HEADER));
     let metered = Metered { inner: plain, hash: Sha256::new(), allowance: allowance.clone() };
     let mut archive = Archive::new(metered);
-    let mut work = Work { tree: Tree::open(folder, root)?, room, bytes: BLOCK, asked: 0 };
+    let mut work = Work { tree: Tree::open(folder, root)?, room, bytes: OWN, asked: 0 };
     let mut count = 0;
     for entry in archive.entries()? {
         let mut entry = entry?;
