@@ -9,7 +9,7 @@ use memtrial::dataset::read_tasks;
 use memtrial::sandbox::environment::{Base, Environments, Naming, Settings};
 use memtrial::sandbox::{Exec, Mount};
 use memtrial_testkit::image::{Image, Layer, host_programs};
-use memtrial_testkit::{ImageRegistry, bundle};
+use memtrial_testkit::{FakeServer, ImageRegistry, Reader, bundle};
 use serde_json::{Value, json};
 
 use super::{backend, backends, block_on, settings};
@@ -242,4 +242,54 @@ fn an_image_of_another_commit_is_refused() {
     task.base_commit = "0".repeat(40);
     let error = block_on(rooms.prepare(task)).err().unwrap().to_string();
     assert!(error.contains("/spanwise has no commit 0000"), "{error}");
+}
+
+#[test]
+fn a_study_holds_the_digests_of_its_images() {
+    let published = Published::new();
+    let folder = published.folder.path();
+    let mounts: Vec<String> = published
+        .mounts()
+        .iter()
+        .map(|mount| format!("{{ host = {:?}, inside = {:?} }}", mount.host, mount.inside))
+        .collect();
+    let study = include_str!("../../studies/bundled/study.toml")
+        .replace("data/tasks.jsonl", "tasks.jsonl")
+        .replace("replicates = 1", &format!("replicates = 1\ntargets = [{V2:?}]"))
+        .replace("base = \"host\"", &format!("base = \"published\"\nmounts = [{}]", mounts.join(", ")));
+    fs::write(folder.join("study.toml"), study).unwrap();
+    let reader = FakeServer::start(Reader::from_file(&folder.join("data/reader.jsonl")).unwrap()).unwrap();
+    let endpoint = format!("reader={}", reader.url());
+    let run = || {
+        let cache = folder.join("cache");
+        published.memtrial(&cache, &["study", "run", "study.toml", "--endpoint", &endpoint])
+    };
+    let (code, _, err) = run();
+    assert_eq!(code, 0, "{err}");
+    let lock =
+        || -> Value { serde_json::from_slice(&fs::read(folder.join("study.lock.json")).unwrap()).unwrap() };
+    let begun = lock();
+    let image = begun["images"][V2].as_str().unwrap();
+    let (name, digest) = image.split_once('@').unwrap();
+    assert!(name.starts_with("docker.io/swerebenchv2/ostler-spanwise:9-"), "{image}");
+    let (code, _, err) = run();
+    assert_eq!((code, lock()), (0, begun.clone()), "{err}");
+
+    let (repository, tag) = name.trim_start_matches("docker.io/").rsplit_once(':').unwrap();
+    let moved = published.registry.push(repository, tag, &Image::new(vec![host_programs()])).unwrap();
+    let (code, _, err) = run();
+    assert_eq!((code, lock()), (3, begun.clone()), "{err}");
+    assert!(
+        err.contains(&format!("the image of {V2}")) && err.contains(digest) && err.contains(&moved),
+        "{err}"
+    );
+
+    // One that is gone ends the study before anything is begun.
+    let row = fs::read_to_string(folder.join("tasks.jsonl")).unwrap().replace(tag, "nowhere");
+    fs::write(folder.join("tasks.jsonl"), row).unwrap();
+    let cache = folder.join("cache");
+    let again = ["study", "run", "study.toml", "--endpoint", &endpoint, "--out", "again"];
+    let (code, _, err) = published.memtrial(&cache, &again);
+    assert_eq!(code, 4, "{err}");
+    assert!(err.contains("ostler-spanwise:nowhere is missing"), "{err}");
 }

@@ -65,7 +65,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     };
     let number: f64 = digits.trim().parse().map_err(|_| wrong())?;
     let value = number * f64::from(2_u32).powi(power);
-    if value.is_finite() && value >= 1.0 && value < 1e18 { Ok(value as u64) } else { Err(wrong()) }
+    if (1.0..1e18).contains(&value) { Ok(value as u64) } else { Err(wrong()) }
 }
 
 /// Bytes for people.

@@ -119,22 +119,17 @@ impl Images {
         let mut open = self.shelf.open().await?;
         let lease = self.shelf.hold(&image.key)?;
         let here = self.keeper.has(image).await?;
-        let whole = open.book.images.get(&image.key).is_some_and(|kept| kept.whole);
-        if here && (whole || image.layers.is_empty() || !open.book.images.contains_key(&image.key)) {
-            let own = open.book.images.get(&image.key).is_some_and(|kept| kept.own);
-            open.book.enter(image, own).whole = true;
+        let known = open.book.images.get(&image.key);
+        let (own, half) = (known.is_some_and(|kept| kept.own), known.is_some_and(|kept| !kept.whole));
+        let unpacked = self.enter_unpacked(&mut open, image);
+        if here && !half {
+            open.book.enter(image, own || unpacked).whole = true;
             open.save()?;
             return Ok(Admitted::Here(lease));
         }
         open.book.enter(image, true).whole = false;
         let mut missing = image.layers.clone();
-        missing.retain(|layer| match self.keeper.layer(&layer.diff_id) {
-            Some(bytes) => {
-                open.book.layers.insert(layer.diff_id.clone(), bytes);
-                false
-            }
-            None => !open.book.layers.contains_key(&layer.diff_id),
-        });
+        missing.retain(|layer| !open.book.layers.contains_key(&layer.diff_id));
         missing.dedup_by(|one, other| one.diff_id == other.diff_id);
         let need = missing.iter().map(|layer| layer.size * FACTOR + LEAST).sum();
         match self.make_room(&mut open, &image.name.to_string(), Some(&image.key), need).await {
@@ -149,6 +144,15 @@ impl Images {
                 other.map(|_| Admitted::Full)
             }
         }
+    }
+
+    /// Enters the layers of an image that are there already, whoever unpacked them; whether there are any.
+    fn enter_unpacked(&self, open: &mut OpenBook, image: &Resolved) -> bool {
+        let found = image.layers.iter().filter_map(|layer| Some((layer, self.keeper.layer(&layer.diff_id)?)));
+        let found: Vec<_> = found.map(|(layer, bytes)| (layer.diff_id.clone(), bytes)).collect();
+        let any = !found.is_empty();
+        open.book.layers.extend(found);
+        any
     }
 
     async fn fetch(
@@ -212,7 +216,11 @@ impl Images {
                 open.save()
             }
             Err(error) => {
-                if let Some((kept, gone)) = open.book.forget(&image.key) {
+                // What passes is tried again: the layers that have come stay, and count.
+                let passing = matches!(error, ImageError::Registry { .. } | ImageError::RateLimited { .. });
+                if !(passing && self.enter_unpacked(&mut open, image))
+                    && let Some((kept, gone)) = open.book.forget(&image.key)
+                {
                     let _ = self.keeper.remove(&kept, &gone).await;
                 }
                 open.save()?;
@@ -338,12 +346,20 @@ impl Images {
         Ok(dropped)
     }
 
-    /// Layers of an image that is here, bottom first, by its digest or one of its names.
-    pub(in crate::sandbox) async fn layers_of(&self, name: &str) -> Result<Option<Vec<Layer>>, ImageError> {
-        let name = Reference::parse(name)?;
+    /// Layers of an image that is here, bottom first, by its digest or one of its names, and what holds it.
+    pub(in crate::sandbox) async fn layers_of(
+        &self,
+        name: &str,
+    ) -> Result<Option<(Vec<Layer>, File)>, ImageError> {
+        let (name, platform) = (Reference::parse(name)?, self.platform().await.to_string());
+        let text = name.to_string();
         let book = self.shelf.read()?;
-        let found = book.find(&name.to_string(), name.digest(), &self.platform().await.to_string());
-        Ok(found.filter(|(_, kept)| kept.whole).map(|(_, kept)| kept.layers.clone()))
+        let Some((key, _)) = book.find(&text, name.digest(), &platform) else { return Ok(None) };
+        let lease = self.shelf.hold(key)?;
+        // It may have been dropped meanwhile; held, it no longer can be.
+        let book = self.shelf.read()?;
+        let found = book.find(&text, name.digest(), &platform).filter(|(_, kept)| kept.whole);
+        Ok(found.map(|(_, kept)| (kept.layers.clone(), lease)))
     }
 }
 

@@ -48,9 +48,13 @@ impl Folders {
         layers.iter().map(|layer| self.of(&layer.diff_id)).collect()
     }
 
+    fn turn(&self, diff_id: &str) -> Arc<Turn<()>> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.entry(diff_id.to_owned()).or_default().clone()
+    }
+
     async fn layer(&self, fetch: &Fetch<'_>, layer: &Layer, before: Before) -> Result<u64, ImageError> {
-        let turn = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        let turn = { turn }.entry(layer.diff_id.clone()).or_default().clone();
+        let turn = self.turn(&layer.diff_id);
         let _turn = turn.lock().await;
         for transfer in 1.. {
             if let Some(bytes) = Keeper::layer(self, &layer.diff_id) {

@@ -6,6 +6,7 @@ mod layers;
 mod scratch;
 
 use std::any::Any;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -92,7 +93,7 @@ impl Namespaces {
     async fn open(&self, spec: &Spec) -> Result<NamespaceSandbox, SandboxError> {
         let runner = self.prepare().await?;
         let stack = self.layers.stack(&spec.image).map_err(|reason| failed("start on a layer", reason))?;
-        let (base, layers) = self.bottom(stack).await?;
+        let Bottom { base, layers, lease } = self.bottom(stack).await?;
         let id = unique();
         let enter = Enter {
             scratch: self.scratch().join(&id),
@@ -125,24 +126,25 @@ impl Namespaces {
             keep: spec.keep,
             limits,
             link,
+            _lease: lease,
         };
         Ok(sandbox)
     }
 
     /// The lowest folder and those above it, topmost first. An image's layers lie below the committed ones.
-    async fn bottom(&self, stack: Stack) -> Result<(Base, Vec<PathBuf>), SandboxError> {
+    async fn bottom(&self, stack: Stack) -> Result<Bottom, SandboxError> {
         let Stack { base, mut layers } = stack;
         match base {
-            Image::Host | Image::Layer(_) => Ok((Base::Host, layers)),
+            Image::Host | Image::Layer(_) => Ok(Bottom { base: Base::Host, layers, lease: None }),
             Image::Rootfs(path) => {
                 let path = fs::canonicalize(path)
                     .map_err(|error| failed("find the root file system", error.to_string()))?;
-                Ok((Base::Rootfs(path), layers))
+                Ok(Bottom { base: Base::Rootfs(path), layers, lease: None })
             }
             Image::Container(name) => {
                 let found = self.images.layers_of(&name).await;
                 let found = found.map_err(|error| failed("find an image", error.to_string()))?;
-                let Some(found) = found else {
+                let Some((found, lease)) = found else {
                     let hint = format!("fetch it: memtrial image pull {name}");
                     let reason = format!("there is no image {name} here");
                     return Err(SandboxError::Unavailable { backend: NAME, reason, hint });
@@ -151,7 +153,7 @@ impl Namespaces {
                 let bottom =
                     folders.next().ok_or_else(|| failed("find an image", "it has no layer".to_owned()))?;
                 layers.extend(folders.rev());
-                Ok((Base::Rootfs(bottom.join("root")), layers))
+                Ok(Bottom { base: Base::Rootfs(bottom.join("root")), layers, lease: Some(lease) })
             }
         }
     }
@@ -178,6 +180,14 @@ const ALLOW_USER_NAMESPACES: &str = "sudo sysctl -w kernel.unprivileged_userns_c
 
 fn failed(action: &str, reason: String) -> SandboxError {
     SandboxError::Failed { backend: NAME, action: action.to_owned(), reason }
+}
+
+/// What a sandbox lies on.
+struct Bottom {
+    base: Base,
+    /// Topmost first.
+    layers: Vec<PathBuf>,
+    lease: Option<File>,
 }
 
 /// A memory file system bounds what is written exactly, but counts as the sandbox's memory and cannot be kept: it is
@@ -299,6 +309,8 @@ struct NamespaceSandbox {
     keep: bool,
     limits: String,
     link: Link,
+    /// Holds the published image that it lies on.
+    _lease: Option<File>,
 }
 
 impl NamespaceSandbox {
