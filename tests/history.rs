@@ -79,6 +79,28 @@ fn list_shows_what_a_target_may_learn_from() {
 }
 
 #[test]
+fn convert_writes_a_document_for_each_run_and_names_what_is_none() {
+    let folder = store();
+    let convert = |more: &[&str]| memtrial(folder.path(), &[&["history", "convert"][..], more].concat());
+    let (code, out, err) = convert(&["history", "--out", "atif"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert_eq!(out, "5 runs with 15 steps written to atif\n");
+    let one = "python/acme__widget/acme__widget-9/acme__widget-9";
+    let text = fs::read(folder.path().join(format!("atif/{one}.atif.json"))).unwrap();
+    let document: Value = serde_json::from_slice(&text).unwrap();
+    assert_eq!(document["schema_version"], "ATIF-v1.8");
+    assert_eq!(document["steps"][2]["tool_calls"][0]["arguments"], json!({"command": "ls"}));
+    assert_eq!(document["extra"]["mini"]["exit"]["extra"]["submission"], "diff");
+
+    fs::write(folder.path().join(format!("history/{one}.traj.json")), "{").unwrap();
+    let (code, out, err) = convert(&["history", "--out", "again"]);
+    assert_eq!((code, out.as_str()), (3, "4 runs with 12 steps written to again\n"));
+    assert!(err.contains("acme__widget-9.traj.json:1:1: no valid JSON"), "{err}");
+    let (code, _, err) = convert(&["tasks.json", "--out", "again"]);
+    assert!(code == 3 && err.contains("tasks.json: a list, where an object"), "{err}");
+}
+
+#[test]
 fn an_empty_history_is_legal() {
     let folder = store();
     for (target, words) in [

@@ -3,14 +3,17 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where it panics")]
 
 mod agent;
+mod audit;
 mod compare;
 mod grade;
 mod history;
 mod images;
+mod kills;
 mod memory;
 mod sandbox;
 mod study;
 mod tasks;
+mod workers;
 
 use std::path::Path;
 

@@ -25,9 +25,12 @@ pub fn violations(body: &Value) -> Vec<String> {
         }
     }
     tools(body, &mut found);
-    match body["messages"].as_array().filter(|messages| !messages.is_empty()) {
-        Some(messages) => conversation(messages, &mut found),
-        None => found.push("messages is no list with entries".into()),
+    let entries = |key: &str| body[key].as_array().filter(|entries| !entries.is_empty());
+    match (entries("messages"), entries("input")) {
+        (Some(messages), None) => conversation(messages, &mut found),
+        (None, Some(items)) => input(items, &mut found),
+        (Some(_), Some(_)) => found.push("there are messages and input items".into()),
+        (None, None) => found.push("messages is no list with entries".into()),
     }
     found
 }
@@ -39,7 +42,8 @@ fn tools(body: &Value, found: &mut Vec<String>) {
     };
     let mut names = BTreeSet::new();
     for (n, tool) in tools.iter().enumerate() {
-        let function = &tool["function"];
+        // The Responses API writes name and parameters beside the type.
+        let function = if body.get("input").is_some() { tool } else { &tool["function"] };
         let name = function["name"].as_str().unwrap_or_default();
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if tool["type"] != "function" {
@@ -53,6 +57,29 @@ fn tools(body: &Value, found: &mut Vec<String>) {
         if !function["parameters"].is_null() && function["parameters"]["type"] != "object" {
             found.push(format!("tools[{n}] has parameters that are no object schema"));
         }
+    }
+}
+
+/// The items of the Responses API: every call is answered once before the next message.
+fn input(items: &[Value], found: &mut Vec<String>) {
+    let mut open: BTreeSet<&str> = BTreeSet::new();
+    for (n, item) in items.iter().enumerate() {
+        let mut wrong = |what: String| found.push(format!("input[{n}]: {what}"));
+        if item.get("extra").is_some() {
+            wrong("the local key extra is sent".into());
+        }
+        let id = item["call_id"].as_str().unwrap_or_default();
+        match (item["type"].as_str().unwrap_or("message"), item["role"].as_str()) {
+            ("function_call", None) if item["arguments"].is_string() && open.insert(id) => {}
+            ("function_call_output", None) if item["output"].is_string() && open.remove(id) => {}
+            ("reasoning", None) => {}
+            ("message", Some("assistant")) => {}
+            ("message", Some("system" | "developer" | "user")) if open.is_empty() => {}
+            (kind, _) => wrong(format!("is no item that may stand here: {kind}")),
+        }
+    }
+    if !open.is_empty() {
+        found.push(format!("the calls {open:?} are not answered"));
     }
 }
 
@@ -161,6 +188,26 @@ mod tests {
         body["tools"] = json!([tool]);
         body["seed"] = json!(1);
         assert_eq!(violations(&body), Vec::<String>::new());
+    }
+
+    #[test]
+    fn items_of_the_responses_api() {
+        let call = json!({"type": "function_call", "call_id": "a", "name": "bash", "arguments": "{}"});
+        let output = json!({"type": "function_call_output", "call_id": "a", "output": "x"});
+        let user = json!({"role": "user", "content": "x"});
+        let tool = json!({"type": "function", "name": "bash", "parameters": {"type": "object"}});
+        let right = json!({"model": "m", "input": [user, {"type": "reasoning", "id": "r"}, call, output], "tools": [tool]});
+        assert_eq!(violations(&right), Vec::<String>::new());
+        for (items, word) in [
+            (json!([user, call]), "are not answered"),
+            (json!([user, output]), "may stand here: function_call_output"),
+            (json!([user, call, user, output]), "may stand here: message"),
+            (json!([{"role": "user", "content": "x", "extra": {}}]), "extra is sent"),
+            (json!([{"role": "exit", "content": "x"}]), "may stand here: message"),
+        ] {
+            let found = violations(&json!({"model": "m", "input": items}));
+            assert!(found.iter().any(|line| line.contains(word)), "{word}: {found:?}");
+        }
     }
 
     #[test]

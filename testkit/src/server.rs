@@ -75,6 +75,7 @@ impl FakeServer {
         });
         let router = Router::new()
             .route("/v1/chat/completions", post(complete))
+            .route("/v1/responses", post(complete))
             .route(
                 "/v1/models",
                 get(async || axum::Json(json!({"object": "list", "data": [{"id": "fake-model"}]}))),

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use memtrial::agent::{self, AgentError, Config, ConfigError, Finished, Loaded, SystemClock, Uname};
+use memtrial::agent::{
+    self, AgentError, Config, ConfigError, Finished, Loaded, SystemClock, TrajectoryFormat, Uname,
+};
 use memtrial::context::Full;
 use memtrial::dataset::{Chronology, History, HistoryStore, MergeDates, read_tasks};
 use memtrial::grade::files::write_json;
@@ -69,6 +71,9 @@ pub struct RunArgs {
     /// Prompt tokens of one call at most [default: no limit].
     #[arg(long, value_name = "N")]
     pub context_limit: Option<u64>,
+    /// What tells of the run: mini-swe-agent's trajectory alone, or an ATIF document (ID.atif.json) beside it.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Mini)]
+    pub trajectory_format: Format,
     /// Trajectories of earlier tasks, for memory.
     #[arg(long, value_name = "DIR", required_if_eq("memory", "bm25"))]
     pub history: Option<PathBuf>,
@@ -81,6 +86,22 @@ pub struct RunArgs {
     /// Prints the outcome as JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// The choices of `--trajectory-format`.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum Format {
+    Mini,
+    Both,
+}
+
+impl From<Format> for TrajectoryFormat {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Mini => Self::Mini,
+            Format::Both => Self::Both,
+        }
+    }
 }
 
 pub async fn run(args: Args) -> Outcome {
@@ -140,6 +161,7 @@ async fn assemble(args: &RunArgs, config: Config) -> Result<Result<Finished, Age
         memory: block.as_deref(),
         policy: &Full { context_limit: args.context_limit },
         folder: &args.out,
+        format: args.trajectory_format.into(),
         clock: &SystemClock::start(),
         facts: Map::new(),
     })
@@ -195,7 +217,7 @@ fn model(args: &RunArgs) -> Result<Box<dyn Model>, Failure> {
                     args.id
                 ))
             })?;
-            let answered = llm::spent(&journal).map_err(Failure::environment)?.calls as usize;
+            let answered = llm::recorded(&journal).map_err(Failure::environment)? as usize;
             let replay = Replay::read("replay", &path).map_err(Failure::input)?.from_answer(answered);
             Ok(Box::new(Journaled::open(&journal, replay).map_err(Failure::environment)?))
         }

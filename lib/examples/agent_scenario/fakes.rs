@@ -159,7 +159,7 @@ impl Model for ScriptedModel {
         };
         if self.fails_at.load(Ordering::Relaxed) == number {
             let (endpoint, reason) = ("http://script".into(), "asked for by a test".into());
-            return Err(LlmError::Unreachable { endpoint, reason, attempts: 1 });
+            return Err(LlmError::Unreachable { endpoint, reason, attempts: 1, status: None });
         }
         let next = self.script.lock().ok().and_then(|mut script| script.pop_front());
         next.unwrap_or(Err(LlmError::Exhausted { number: number as u64 }))

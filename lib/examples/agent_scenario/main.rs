@@ -1,8 +1,8 @@
-//! Plays scripted scenarios through the agent and prints the messages that they leave, as one JSON array.
+//! Plays scenarios through the agent against an endpoint and keeps the runs that they leave.
 //!
-//! `agent_scenario FILE`: FILE holds a JSON array of
-//! `{folder, config: [SPEC | {…}], task, uname, replies: [{message, finish_reason, cost}]}`. Commands run in `folder`
-//! on this machine. `scripts/test-peers-agent.sh` compares the result with mini-swe-agent's.
+//! `agent_scenario FILE OUT`: FILE holds a JSON array of
+//! `{folder, config: [SPEC | {…}], task, uname, address, model, price}`. Commands run in `folder` on this machine; run
+//! number n goes to `OUT/n`. `scripts/test-peers-agent.sh` compares the runs with mini-swe-agent's.
 
 mod fakes;
 
@@ -13,17 +13,18 @@ mod api {
     pub use memtrial::sandbox::{Elided, Ended, Exec, Output, OutputLimit, Sandbox, SandboxError};
 }
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use memtrial::agent::{Config, Layer, Run, SystemClock, Uname, drive};
+use memtrial::agent::{Config, Layer, Run, SystemClock, TrajectoryFormat, Uname, drive};
 use memtrial::context::Full;
+use memtrial::llm::{Endpoint, OpenAi, Price};
 use memtrial::sandbox::{OutputLimit, Place};
 use memtrial::task::{InstanceId, Recipe, SolverView};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use fakes::{FolderSandbox, ScriptedModel, reply};
+use fakes::FolderSandbox;
 
 #[derive(Deserialize)]
 struct Scenario {
@@ -31,32 +32,27 @@ struct Scenario {
     config: Vec<Value>,
     task: String,
     uname: Uname,
-    replies: Vec<Scripted>,
-}
-
-#[derive(Deserialize)]
-struct Scripted {
-    message: Value,
-    finish_reason: String,
-    cost: f64,
+    address: String,
+    model: String,
+    price: Price,
 }
 
 type Failure = Box<dyn std::error::Error>;
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
-    let path = std::env::args().nth(1).ok_or("usage: agent_scenario FILE")?;
+    let [_, path, out] = &std::env::args().collect::<Vec<_>>()[..] else {
+        return Err("usage: agent_scenario FILE OUT".into());
+    };
     let scenarios: Vec<Scenario> = serde_json::from_slice(&std::fs::read(path)?)?;
-    let mut logs = Vec::new();
-    for scenario in scenarios {
-        logs.push(play(scenario).await?);
+    for (number, scenario) in scenarios.into_iter().enumerate() {
+        play(scenario, &Path::new(out).join(number.to_string())).await?;
     }
-    writeln!(std::io::stdout(), "{}", Value::Array(logs))?;
     Ok(())
 }
 
-/// The messages of one scenario. A script that ends too early ends the run: its messages count all the same.
-async fn play(scenario: Scenario) -> Result<Value, Failure> {
+/// One scenario. A run that a failure ended has its trajectory all the same.
+async fn play(scenario: Scenario, out: &Path) -> Result<(), Failure> {
     let layers = scenario
         .config
         .iter()
@@ -76,10 +72,14 @@ async fn play(scenario: Scenario) -> Result<Value, Failure> {
         version: None,
         recipe: Recipe::default(),
     };
-    let script = scenario.replies.into_iter().map(|r| Ok(reply(r.message, &r.finish_reason, Some(r.cost))));
-    let model = ScriptedModel::new(script);
+    let model = OpenAi::new(Endpoint {
+        price: Some(scenario.price),
+        min_wait: Duration::from_millis(1),
+        max_wait: Duration::from_millis(20),
+        max_attempts: 4,
+        ..Endpoint::new(scenario.address, scenario.model)
+    })?;
     let mut sandbox = FolderSandbox::within(scenario.folder.clone())?;
-    let out = tempfile::tempdir()?;
     let place = Place { workdir: scenario.folder.display().to_string(), ..Place::default() };
     let outcome = drive(Run {
         task: &task,
@@ -93,14 +93,14 @@ async fn play(scenario: Scenario) -> Result<Value, Failure> {
         output: OutputLimit::default(),
         memory: None,
         policy: &Full::default(),
-        folder: out.path(),
+        folder: out,
+        format: TrajectoryFormat::Both,
         clock: &SystemClock::start(),
         facts: Map::new(),
     })
     .await;
-    let path = out.path().join("acme__widget-7.traj.json");
-    match std::fs::read(&path) {
-        Ok(bytes) => Ok(serde_json::from_slice::<Value>(&bytes)?["messages"].take()),
-        Err(_) => Err(outcome.err().map_or_else(|| "no trajectory".into(), Failure::from)),
+    match outcome {
+        Err(error) if !out.join("acme__widget-7.traj.json").is_file() => Err(error.into()),
+        _ => Ok(()),
     }
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | all templates, `step_limit`, `cost_limit`, `wall_time_limit_seconds`, `max_consecutive_format_errors` | token and context limits |
 //! | `environment`: `env`, `timeout`, `interpreter`, `cwd` | `cwd` and variables of the task's [`Place`](crate::sandbox::Place) win; image, back end and limits are the sandbox's |
-//! | `model`: `model_class` (tool or text mode), `action_regex`, both model templates | name, parameters, endpoint, price and retries are the solver's |
+//! | `model`: `model_class` (tool or text mode, chat completions or Responses API), `action_regex`, both model templates | name, parameters, endpoint, price and retries are the solver's |
 //! | `run.env_startup_command` | |
 //!
 //! Every key of the sections stays visible to templates and in the trajectory. Keys that mini-swe-agent does not
@@ -20,6 +20,7 @@ use serde_json::{Map, Value, json};
 use super::keys;
 use super::template::{self, TemplateError};
 use super::yaml::{Layer, merge};
+use crate::llm::Api;
 
 /// How the model calls for a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +39,8 @@ pub enum Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dialect {
-    /// 1.x: the model's templates stand in the `agent` section and see all variables.
+    /// 1.x: commands stand in the text of a reply, the model's templates stand in the `agent` section and see all
+    /// variables, and the run is written in trajectory format 1.
     V1,
     /// 2.x.
     V2,
@@ -79,6 +81,8 @@ pub struct RunLimits {
 pub struct Config {
     /// Tool calls or text.
     pub mode: Mode,
+    /// The interface that the model is asked through.
+    pub api: Api,
     /// Written for which version.
     pub dialect: Dialect,
     /// What it says.
@@ -210,27 +214,32 @@ impl Config {
         let environment = section(&document, "environment")?;
         let model = section(&document, "model")?;
         let run = section(&document, "run")?;
-        let dialect = match agent.contains_key("action_observation_template") {
+        let dialect = match keys::is_v1(&agent) {
             true => Dialect::V1,
             false => Dialect::V2,
         };
         let class = optional_string(&model, "model", "model_class")?;
+        let api = match class.as_deref().is_some_and(keys::is_responses_class) {
+            true => Api::Responses,
+            false => Api::Chat,
+        };
         let text_mode = dialect == Dialect::V1 || class.as_deref().is_some_and(keys::is_text_class);
         let warnings = keys::warnings(&document, dialect, text_mode, class.as_deref());
         let (agent, environment, model) = (
-            with_defaults(agent, keys::agent_defaults()),
+            with_defaults(agent, keys::agent_defaults(dialect)),
             with_defaults(environment, keys::environment_defaults()),
-            with_defaults(model, keys::model_defaults(text_mode)),
+            with_defaults(model, keys::model_defaults(dialect, text_mode)),
         );
         let config = Self {
             mode: mode(text_mode, dialect, &agent, &model)?,
+            api,
             dialect,
             templates: templates(dialect, &agent, &model)?,
             limits: RunLimits {
                 steps: integer(&agent, "agent", "step_limit")?,
                 cost_usd: number(&agent, "agent", "cost_limit")?,
-                wall_seconds: integer(&agent, "agent", "wall_time_limit_seconds")?,
-                format_errors: integer(&agent, "agent", "max_consecutive_format_errors")?,
+                wall_seconds: optional_integer(&agent, "agent", "wall_time_limit_seconds")?,
+                format_errors: optional_integer(&agent, "agent", "max_consecutive_format_errors")?,
                 tokens: 0,
             },
             command_timeout: integer(&environment, "environment", "timeout")?,
@@ -385,6 +394,11 @@ fn integer(section: &Map<String, Value>, name: &str, key: &str) -> Result<u64, C
         return Err(wrong(&format!("{name}.{key}"), "a whole number", value));
     }
     Ok(float as u64)
+}
+
+/// A number that 1.x does not know: 0 where it is not there.
+fn optional_integer(section: &Map<String, Value>, name: &str, key: &str) -> Result<u64, ConfigError> {
+    if section.contains_key(key) { integer(section, name, key) } else { Ok(0) }
 }
 
 fn strings(section: &Map<String, Value>, name: &str, key: &str) -> Result<Vec<String>, ConfigError> {

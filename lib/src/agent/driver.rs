@@ -20,13 +20,13 @@ use super::event::{Effect, Event, Exception, Moment, Observation, Uname};
 use super::journal::{Entry, Journal, JournalError};
 use super::machine::{Setup, State};
 use super::template;
-use super::trajectory::trajectory_value;
+use super::trajectory::{TrajectoryFormat, trajectory_value};
 use super::tree;
-use crate::context::{self, Policy};
+use crate::context::{self, Policy, View};
 use crate::llm::{Cost, LlmError, Model, Reply, Request};
 use crate::sandbox::{Ended, Exec, Output, OutputLimit, Place, Sandbox};
 use crate::task::SolverView;
-use crate::trajectory::write_atomic;
+use crate::trajectory::{convert_to_atif, write_atomic};
 
 /// One run of the agent on one task.
 pub struct Run<'a> {
@@ -54,6 +54,8 @@ pub struct Run<'a> {
     pub policy: &'a dyn Policy,
     /// Where the run is written: `events.jsonl`, `messages.jsonl`, `<id>.traj.json`.
     pub folder: &'a Path,
+    /// What is written when it ends.
+    pub format: TrajectoryFormat,
     /// Where moments come from.
     pub clock: &'a dyn Clock,
     /// More facts for `info.config.memtrial` of the trajectory (condition, solver, replicate, …).
@@ -90,7 +92,7 @@ pub async fn drive(run: Run<'_>) -> Result<Finished, AgentError> {
     let outcome = driver.play().await;
     if let Err(error) = outcome {
         // Not journalled: the same call again goes on at this point.
-        if let Some(exception) = error.exception()
+        if let Some(exception) = error.exception(driver.run.config.dialect)
             && driver.state.step(Event::Failed { exception }, driver.run.policy).is_ok()
         {
             driver.write_trajectory()?;
@@ -172,7 +174,7 @@ impl<'a> Driver<'a> {
                     self.append(&message)?;
                     continue;
                 }
-                Effect::CallModel(view) => match self.ask(view.messages).await {
+                Effect::CallModel(view) => match self.ask(view).await {
                     Ok(event) => event,
                     Err(AgentError::Model(error @ LlmError::ContextWindowExceeded { .. })) => {
                         let class = class(&error).to_owned();
@@ -201,15 +203,17 @@ impl<'a> Driver<'a> {
     }
 
     /// Asks the model. In a resumed run the answer must be the recorded one.
-    async fn ask(&mut self, messages: Vec<Value>) -> Result<Event, AgentError> {
+    async fn ask(&mut self, view: View) -> Result<Event, AgentError> {
         self.go_live();
         let request = Request {
-            messages,
+            api: self.run.config.api,
+            messages: view.messages,
             tools: self.state.tools(),
             params: self.run.params.clone(),
             seed: self.run.seed,
         };
         let reply: Reply = self.run.model.complete(&request).await?;
+        self.state.give_back(View { messages: request.messages, tokens: view.tokens });
         let digest = sha256(&reply.message);
         let at = match self.recorded() {
             Some(Entry::Replied { message, at, .. }) if message == digest => at,
@@ -357,6 +361,10 @@ impl<'a> Driver<'a> {
             .map_err(std::io::Error::from)
             .and_then(|bytes| write_atomic(&path, &bytes))
             .map_err(|source| JournalError::Io { path: path.clone(), source })?;
+        if run.format == TrajectoryFormat::Both {
+            let document = run.folder.join(format!("{}.atif.json", run.task.instance_id));
+            convert_to_atif(&path, &document)?;
+        }
         Ok(path)
     }
 }
@@ -369,3 +377,7 @@ fn sha256(value: &Value) -> String {
 #[cfg(test)]
 #[path = "driver_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "driver_output_tests.rs"]
+mod output_tests;

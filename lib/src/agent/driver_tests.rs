@@ -27,7 +27,7 @@ impl Clock for Ticking {
 }
 
 /// A clock that stands still.
-struct Still;
+pub(super) struct Still;
 
 impl Clock for Still {
     fn unix(&self) -> f64 {
@@ -35,18 +35,19 @@ impl Clock for Still {
     }
 }
 
-struct World {
+pub(super) struct World {
     config: Config,
     task: SolverView,
     place: Place,
     policy: Full,
     memory: Option<String>,
     output: OutputLimit,
-    folder: tempfile::TempDir,
+    pub(super) format: TrajectoryFormat,
+    pub(super) folder: tempfile::TempDir,
 }
 
 impl World {
-    fn new(more: &str) -> Self {
+    pub(super) fn new(more: &str) -> Self {
         let layers = [Layer::from_yaml("a", YAML).unwrap(), Layer::from_yaml("b", more).unwrap()];
         Self {
             config: Config::from_layers(&layers).unwrap().config,
@@ -67,11 +68,12 @@ impl World {
             policy: Full::default(),
             memory: None,
             output: OutputLimit::default(),
+            format: TrajectoryFormat::Mini,
             folder: tempfile::tempdir().unwrap(),
         }
     }
 
-    async fn run(
+    pub(super) async fn run(
         &self,
         model: &dyn Model,
         sandbox: &mut FolderSandbox,
@@ -90,20 +92,21 @@ impl World {
             memory: self.memory.as_deref(),
             policy: &self.policy,
             folder: self.folder.path(),
+            format: self.format,
             clock,
             facts: Map::from_iter([("condition".to_owned(), json!("off"))]),
         })
         .await
     }
 
-    fn trajectory(&self) -> Value {
+    pub(super) fn trajectory(&self) -> Value {
         let text = std::fs::read(self.folder.path().join("acme__widget-7.traj.json")).unwrap();
         serde_json::from_slice(&text).unwrap()
     }
 }
 
 /// A repository with one commit.
-async fn repository() -> FolderSandbox {
+pub(super) async fn repository() -> FolderSandbox {
     let mut sandbox = FolderSandbox::new().unwrap();
     let command = "git init -q . && echo 'x = 1' > w.py && git add -A && \
                    git -c user.name=a -c user.email=a@b commit -qm one";
@@ -113,7 +116,7 @@ async fn repository() -> FolderSandbox {
     sandbox
 }
 
-fn script(turns: &[Value]) -> ScriptedModel {
+pub(super) fn script(turns: &[Value]) -> ScriptedModel {
     ScriptedModel::new(turns.iter().map(|message| Ok(reply(message.clone(), "stop", Some(0.01)))))
 }
 
@@ -205,6 +208,27 @@ async fn a_run_interrupted_anywhere_ends_as_if_it_had_not_been() {
         assert_eq!(world.trajectory(), undisturbed.trajectory(), "stopped at call {call}, exec {exec:?}");
         assert!(resumed.replayed < events + 2);
     }
+}
+
+/// A clock that stands still at some time.
+struct At(f64);
+
+impl Clock for At {
+    fn unix(&self) -> f64 {
+        self.0
+    }
+}
+
+#[tokio::test]
+async fn a_clock_set_back_between_two_processes_takes_no_time_away() {
+    let (world, turns) = (World::new(""), whole_run());
+    let (model, clock) = (script(&turns), Ticking::default());
+    model.fails_at.store(3, Ordering::Relaxed);
+    world.run(&model, &mut repository().await, &clock).await.unwrap_err();
+    let spent = world.trajectory()["info"]["config"]["memtrial"]["elapsed_seconds"].as_f64().unwrap();
+    assert!(spent > 0.0);
+    let resumed = world.run(&script(&turns), &mut repository().await, &At(10.0)).await.unwrap();
+    assert_eq!((resumed.exit_status.as_str(), resumed.seconds), ("Submitted", spent));
 }
 
 /// One script for several processes.
@@ -395,14 +419,17 @@ async fn a_submission_that_the_sandbox_cut_is_none_and_the_run_goes_on() {
 async fn model_failures_have_the_names_of_their_classes() {
     let endpoint = || "http://e".to_owned();
     let refused = |status| LlmError::Refused { endpoint: endpoint(), status, reason: "no".into() };
-    let unreachable = LlmError::Unreachable { endpoint: endpoint(), reason: "down".into(), attempts: 3 };
+    let unreachable =
+        |status| LlmError::Unreachable { endpoint: endpoint(), reason: "down".into(), attempts: 3, status };
     for (error, expected) in [
         (refused(401), "AuthenticationError"),
         (refused(403), "PermissionDeniedError"),
         (refused(404), "NotFoundError"),
         (refused(400), "BadRequestError"),
         (refused(503), "InternalServerError"),
-        (unreachable, "APIConnectionError"),
+        (unreachable(None), "APIConnectionError"),
+        (unreachable(Some(429)), "RateLimitError"),
+        (unreachable(Some(503)), "InternalServerError"),
     ] {
         let world = World::new("");
         let model = ScriptedModel::new([Err(error)]);

@@ -1,5 +1,6 @@
 //! Why a run has no end of its own, and what the trajectory calls it.
 
+use super::config::Dialect;
 use super::event::Exception;
 use super::exit;
 use super::journal::JournalError;
@@ -7,6 +8,7 @@ use super::machine::StepError;
 use super::template::TemplateError;
 use crate::llm::LlmError;
 use crate::sandbox::SandboxError;
+use crate::trajectory::TrajectoryError;
 
 /// Why a run has no end of its own. After a failed model, sandbox or template the trajectory is written all the same,
 /// and the same call takes the run up where it failed.
@@ -35,6 +37,9 @@ pub enum AgentError {
     /// The run's files cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// The run cannot be written in another format.
+    #[error(transparent)]
+    Document(#[from] TrajectoryError),
     /// A resumed run does not repeat what the interrupted one did: start a new attempt in another folder.
     #[error("the resumed run left its record at event {event} ({what}): recorded {recorded}, now {now}")]
     Diverged {
@@ -74,13 +79,17 @@ impl From<StepError> for AgentError {
 
 impl AgentError {
     /// What the trajectory says of a run that this ended; `None`: the trajectory stays as it was.
-    pub(super) fn exception(&self) -> Option<Exception> {
+    pub(super) fn exception(&self, dialect: Dialect) -> Option<Exception> {
         let class = match self {
+            // 1.x hides what kept failing behind the name of its retry library's exception.
+            Self::Model(LlmError::Unreachable { .. }) if dialect == Dialect::V1 => "RetryError",
             Self::Model(error) => class(error),
             Self::Sandbox(_) => "SandboxError",
             Self::Template(error) => error.class,
             Self::Startup { .. } => "RuntimeError",
-            Self::Step(_) | Self::Journal(_) | Self::Diverged { .. } => return None,
+            Self::Step(_) | Self::Journal(_) | Self::Document(_) | Self::Diverged { .. } => {
+                return None;
+            }
         };
         Some(Exception { class: class.to_owned(), text: self.to_string() })
     }
@@ -90,12 +99,14 @@ impl AgentError {
 pub(super) fn class(error: &LlmError) -> &'static str {
     match error {
         LlmError::ContextWindowExceeded { .. } => exit::CONTEXT_WINDOW_EXCEEDED,
-        LlmError::Unreachable { .. } => "APIConnectionError",
-        LlmError::Refused { status, .. } => match status {
+        LlmError::Unreachable { status: None, .. } => "APIConnectionError",
+        LlmError::Unreachable { status: Some(status), .. } | LlmError::Refused { status, .. } => match status
+        {
             400 | 422 => "BadRequestError",
             401 => "AuthenticationError",
             403 => "PermissionDeniedError",
             404 => "NotFoundError",
+            408 => "Timeout",
             429 => "RateLimitError",
             500.. => "InternalServerError",
             _ => "APIError",

@@ -11,14 +11,21 @@ pub(super) const V1_ACTION_REGEX: &str = r"```bash\s*\n(.*?)\n```";
 const OBSERVATION: &str = "{% if output.exception_info %}<exception>{{output.exception_info}}</exception>\n{% endif %}\
                            <returncode>{{output.returncode}}</returncode>\n<output>\n{{output.output}}</output>";
 
-pub(super) fn agent_defaults() -> Value {
-    json!({
-        "step_limit": 0,
-        "cost_limit": 3.0,
-        "wall_time_limit_seconds": 0,
-        "max_consecutive_format_errors": 3,
-        "output_path": null,
-    })
+pub(super) fn agent_defaults(dialect: Dialect) -> Value {
+    match dialect {
+        Dialect::V1 => json!({
+            "action_observation_template": "Observation: {{output}}",
+            "step_limit": 0,
+            "cost_limit": 3.0,
+        }),
+        Dialect::V2 => json!({
+            "step_limit": 0,
+            "cost_limit": 3.0,
+            "wall_time_limit_seconds": 0,
+            "max_consecutive_format_errors": 3,
+            "output_path": null,
+        }),
+    }
 }
 
 /// The defaults of the docker class, but for the interpreter: a login shell would reset the `PATH` of the task's
@@ -33,20 +40,21 @@ pub(super) fn environment_defaults() -> Value {
     })
 }
 
-pub(super) fn model_defaults(text_mode: bool) -> Value {
+pub(super) fn model_defaults(dialect: Dialect, text_mode: bool) -> Value {
     let mut defaults = json!({
         "model_name": "",
         "model_kwargs": {},
         "litellm_model_registry": null,
         "set_cache_control": null,
         "cost_tracking": "default",
-        "format_error_template": "{{ error }}",
-        "observation_template": OBSERVATION,
-        "multimodal_regex": "",
     });
-    if text_mode && let Some(defaults) = defaults.as_object_mut() {
-        defaults.insert("action_regex".into(), json!(r"```mswea_bash_command\s*\n(.*?)\n```"));
-        defaults.insert(
+    let Some(more) = defaults.as_object_mut().filter(|_| dialect == Dialect::V2) else { return defaults };
+    more.insert("format_error_template".into(), json!("{{ error }}"));
+    more.insert("observation_template".into(), json!(OBSERVATION));
+    more.insert("multimodal_regex".into(), json!(""));
+    if text_mode {
+        more.insert("action_regex".into(), json!(r"```mswea_bash_command\s*\n(.*?)\n```"));
+        more.insert(
             "format_error_template".into(),
             json!("Exactly one command in a fenced block is needed, {{actions|length}} were found."),
         );
@@ -57,6 +65,17 @@ pub(super) fn model_defaults(text_mode: bool) -> Value {
 /// Whether a model class takes commands from text.
 pub(super) fn is_text_class(class: &str) -> bool {
     class.to_ascii_lowercase().contains("textbased")
+}
+
+/// Whether a model class asks through the Responses API.
+pub(super) fn is_responses_class(class: &str) -> bool {
+    let class = class.to_ascii_lowercase();
+    class.ends_with("_response") || class.ends_with("responsemodel") || class.ends_with("responseapimodel")
+}
+
+/// Whether an `agent` section was written for 1.x: it holds templates that 2.x keeps in the `model` section.
+pub(super) fn is_v1(agent: &Map<String, Value>) -> bool {
+    AGENT_V1.iter().any(|key| *key != "action_regex" && agent.contains_key(*key))
 }
 
 const TOP: &[&str] = &["agent", "environment", "model", "run"];
@@ -129,6 +148,7 @@ const CLASSES: &[&str] = &[
     "portkey",
     "portkey_response",
     "requesty",
+    "anthropic",
     "deterministic",
 ];
 
@@ -174,10 +194,6 @@ pub(super) fn warnings(
         lines.push("model.action_regex has no effect: the model class uses tool calls".into());
     }
     match class {
-        Some(class) if class.ends_with("_response") => {
-            lines
-                .push(format!("model.model_class {class}: chat completions are used, not the Responses API"));
-        }
         Some(class) if !CLASSES.contains(&class) && !class.contains('.') => {
             let mode = if text_mode { "text" } else { "tool" };
             lines.push(format!("unknown model.model_class {class}: taken for one with {mode} calls"));

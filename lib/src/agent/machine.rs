@@ -9,11 +9,12 @@ use serde_json::{Map, Value, json};
 use super::config::{Config, ConfigError, Dialect, Mode};
 use super::event::{Effect, Event, Exception, Moment, Observation, Uname};
 use super::exit;
-use super::message;
+use super::message::{self, Style};
 use super::parse::{self, Action, Malformed};
+use super::shown::Shown;
 use super::template::{self, TemplateError};
 use super::text;
-use crate::context::{self, Policy};
+use crate::context::{self, Policy, View};
 use crate::llm::{Cost, Reply};
 
 /// What ends a run with a submission, alone on the first line of a command's output.
@@ -35,6 +36,8 @@ enum Phase {
     Finished {
         exit_status: String,
         submission: String,
+        /// What the run failed under, where it did.
+        exception: Option<Exception>,
     },
 }
 
@@ -81,6 +84,8 @@ pub struct State {
     format_errors: u64,
     now: Moment,
     phase: Phase,
+    #[serde(skip)]
+    shown: Shown,
 }
 
 impl State {
@@ -95,7 +100,13 @@ impl State {
             format_errors: 0,
             now: Moment::default(),
             phase: Phase::New,
+            shown: Shown::default(),
         }
+    }
+
+    /// Gives the view of an answered call back, so that the next one need not be made from the start.
+    pub fn give_back(&mut self, view: View) {
+        self.shown.view = Some(view);
     }
 
     /// All messages so far.
@@ -131,15 +142,27 @@ impl State {
     /// Exit status and submission of a finished run.
     pub fn finished(&self) -> Option<(&str, &str)> {
         match &self.phase {
-            Phase::Finished { exit_status, submission } => Some((exit_status, submission)),
+            Phase::Finished { exit_status, submission, .. } => Some((exit_status, submission)),
             _ => None,
         }
+    }
+
+    /// What a finished run failed under.
+    pub(super) fn exception(&self) -> Option<&Exception> {
+        match &self.phase {
+            Phase::Finished { exception, .. } => exception.as_ref(),
+            _ => None,
+        }
+    }
+
+    fn style(&self) -> Style {
+        Style::of(&self.setup.config)
     }
 
     /// The tools that go with every call.
     pub fn tools(&self) -> Vec<Value> {
         match self.setup.config.mode {
-            Mode::Tools => vec![parse::bash_tool()],
+            Mode::Tools => vec![parse::bash_tool(self.setup.config.api)],
             Mode::Text { .. } => Vec::new(),
         }
     }
@@ -165,8 +188,11 @@ impl State {
                 self.ran(observation, policy, &mut effects)?;
             }
             (Event::Failed { exception }, Phase::New | Phase::Asked | Phase::Running { .. }) => {
-                let message = message::crash(&exception);
-                self.finish(message, exception.class, String::new(), &mut effects);
+                if self.phase == Phase::Asked && self.setup.config.dialect == Dialect::V1 {
+                    // 1.x counts calls when they are answered.
+                    self.calls -= 1;
+                }
+                self.fail(exception, &mut effects);
             }
             (event, _) => {
                 return Err(StepError::Unexpected { event: event.name(), phase: self.phase.name() });
@@ -181,8 +207,9 @@ impl State {
         let system = template::render("agent.system_template", &templates.system, &variables)?;
         let instance = template::render("agent.instance_template", &templates.instance, &variables)?;
         let task = context::pin(&instance, self.setup.memory.as_deref());
-        self.append(json!({"role": "system", "content": system}), effects);
-        self.append(json!({"role": "user", "content": task}), effects);
+        let (style, now) = (self.style(), self.now);
+        self.append(style.head("system", &system, now), effects);
+        self.append(style.head("user", &task, now), effects);
         self.ask(policy, effects);
         Ok(())
     }
@@ -201,16 +228,21 @@ impl State {
         if reached(limits.wall_seconds, self.now.elapsed.max(0.0) as u64) {
             return self.stop(exit::TIME_EXCEEDED, effects);
         }
-        match policy.view(&self.log, &self.tools()) {
+        let (shown, tools) = (std::mem::take(&mut self.shown), self.tools());
+        let view = match shown.view {
+            Some(before) => policy.grow(before, shown.seen, &self.log, &tools),
+            None => policy.view(&self.log, &tools),
+        };
+        match view {
             Ok(view) => {
+                self.shown.seen = self.log.len();
                 self.calls += 1;
                 self.phase = Phase::Asked;
                 effects.push(Effect::CallModel(view));
             }
             Err(overflow) => {
                 let text = overflow.to_string();
-                let exception = Exception { class: exit::CONTEXT_WINDOW_EXCEEDED.into(), text };
-                self.finish(message::crash(&exception), exception.class, String::new(), effects);
+                self.fail(Exception { class: exit::CONTEXT_WINDOW_EXCEEDED.into(), text }, effects);
             }
         }
     }
@@ -221,8 +253,10 @@ impl State {
         policy: &dyn Policy,
         effects: &mut Vec<Effect>,
     ) -> Result<(), StepError> {
+        // The call is answered, whatever the answer leads to.
+        self.phase = Phase::Running { actions: Vec::new(), observations: Vec::new() };
         let parsed = match &self.setup.config.mode {
-            Mode::Tools => parse::tool_calls(&reply.message),
+            Mode::Tools => parse::tool_calls(&reply.message, self.setup.config.api),
             Mode::Text { action_regex } => {
                 parse::text_action(&reply.message, &Config::pattern(action_regex)?)
             }
@@ -230,14 +264,18 @@ impl State {
         match parsed {
             Ok(actions) => {
                 self.charge(&reply);
-                self.append(message::assistant(&reply, &actions, self.now), effects);
+                self.append(self.style().assistant(&reply, &actions, self.now), effects);
                 self.phase = Phase::Running { actions, observations: Vec::new() };
                 self.advance(policy, effects)
             }
             Err(malformed) => {
                 self.charge(&reply);
+                let style = self.style();
+                if style == Style::V1 {
+                    self.append(style.assistant(&reply, &[], self.now), effects);
+                }
                 let content = self.format_error_text(&malformed, &reply)?;
-                self.append(message::format_error(&reply, &malformed, content), effects);
+                self.append(style.format_error(&reply, &malformed, &content, self.now), effects);
                 self.format_errors += 1;
                 let limit = self.setup.config.limits.format_errors;
                 if 0 < limit && limit <= self.format_errors {
@@ -261,13 +299,15 @@ impl State {
         policy: &dyn Policy,
         effects: &mut Vec<Effect>,
     ) -> Result<(), StepError> {
-        let submission = text::submission(&observation.output, observation.returncode, self.sentinels());
+        let submission = self.submission(&observation);
         if submission.is_some() && observation.elided > 0 {
             // A patch without its middle is not what the agent submitted.
             observation.output.insert_str(0, &too_long(observation.elided));
         } else if let Some(submission) = submission {
             let submission = submission.to_owned();
-            self.finish(message::submitted(&submission), exit::SUBMITTED.into(), submission, effects);
+            let message = self.style().submitted(&submission, self.now);
+            self.append(message, effects);
+            self.finish(exit::SUBMITTED.into(), submission, None, effects);
             return Ok(());
         }
         let now = self.now;
@@ -277,10 +317,12 @@ impl State {
         self.advance(policy, effects)
     }
 
-    fn sentinels(&self) -> &'static [&'static str] {
+    /// What a command submits; 1.x knows a second sentinel and does not ask how the command ended.
+    fn submission<'a>(&self, seen: &'a Observation) -> Option<&'a str> {
         match self.setup.config.dialect {
-            Dialect::V1 => &[SENTINEL, SENTINEL_V1],
-            Dialect::V2 => &[SENTINEL],
+            Dialect::V1 if seen.exception.is_some() => None,
+            Dialect::V1 => text::submission(&seen.output, 0, &[SENTINEL, SENTINEL_V1]),
+            Dialect::V2 => text::submission(&seen.output, seen.returncode, &[SENTINEL]),
         }
     }
 
@@ -288,12 +330,16 @@ impl State {
     fn advance(&mut self, policy: &dyn Policy, effects: &mut Vec<Effect>) -> Result<(), StepError> {
         let Phase::Running { actions, observations } = &mut self.phase else { return Ok(()) };
         while let Some(action) = actions.get(observations.len()) {
-            let Some(text) = parse::not_a_command(&action.command) else {
+            let Some(exception) = parse::not_a_command(&action.command) else {
                 let command = action.command.as_str().unwrap_or_default().to_owned();
                 effects.push(Effect::Run { command, tool_call_id: action.tool_call_id.clone() });
                 return Ok(());
             };
-            let exception = Exception { class: "TypeError".into(), text };
+            if self.setup.config.dialect == Dialect::V1 {
+                // 1.x catches no exception of a command but its time-out.
+                self.fail(exception, effects);
+                return Ok(());
+            }
             let refused =
                 Observation { returncode: -1, exception: Some(exception), ..Observation::default() };
             observations.push((refused, self.now));
@@ -302,7 +348,7 @@ impl State {
         let mut messages = Vec::new();
         for (action, (observation, at)) in actions.iter().zip(&observations) {
             let content = self.observation_text(action, observation)?;
-            messages.push(message::observation(action, observation, content, *at));
+            messages.push(self.style().observation(action, observation, &content, *at));
         }
         for message in messages {
             self.append(message, effects);
@@ -313,12 +359,27 @@ impl State {
     }
 
     fn stop(&mut self, exit_status: &'static str, effects: &mut Vec<Effect>) {
-        self.finish(message::stopped(exit_status), exit_status.into(), String::new(), effects);
+        let message = self.style().stopped(exit_status, self.now);
+        self.append(message, effects);
+        self.finish(exit_status.into(), String::new(), None, effects);
     }
 
-    fn finish(&mut self, message: Value, exit_status: String, submission: String, effects: &mut Vec<Effect>) {
-        self.append(message, effects);
-        self.phase = Phase::Finished { exit_status: exit_status.clone(), submission: submission.clone() };
+    fn fail(&mut self, exception: Exception, effects: &mut Vec<Effect>) {
+        if let Some(message) = self.style().crash(&exception) {
+            self.append(message, effects);
+        }
+        self.finish(exception.class.clone(), String::new(), Some(exception), effects);
+    }
+
+    fn finish(
+        &mut self,
+        exit_status: String,
+        submission: String,
+        exception: Option<Exception>,
+        effects: &mut Vec<Effect>,
+    ) {
+        self.phase =
+            Phase::Finished { exit_status: exit_status.clone(), submission: submission.clone(), exception };
         effects.push(Effect::Finish { exit_status, submission });
     }
 
@@ -348,43 +409,57 @@ impl State {
         let mut variables = self.variables();
         let timed_out = observation.exception.as_ref().is_some_and(|e| e.class == "TimeoutExpired");
         if let (Some(template), true) = (&config.templates.timeout, timed_out) {
-            variables.insert("action".into(), json!({"action": action.command}));
+            let reply = self.log.last().unwrap_or(&Value::Null);
+            let action =
+                json!({"action": action.command, "content": reply["content"], "extra": reply["extra"]});
+            variables.insert("action".into(), action);
             variables.insert("output".into(), json!(observation.output));
             return Ok(template::render("agent.timeout_template", template, &variables)?);
         }
+        let template = &config.templates.observation;
         let mut output = json!({
-            "output": observation.output,
+            "output": text::universal(&observation.output),
             "returncode": observation.returncode,
-            "exception_info": observation.exception_info(),
         });
-        if let (Some(object), Some(exception)) = (output.as_object_mut(), &observation.exception) {
-            let extra = json!({"exception_type": exception.class, "exception": exception.text});
-            object.insert("extra".into(), extra);
-        }
-        if let (Some(object), Dialect::V1) = (output.as_object_mut(), config.dialect) {
-            object.insert("action".into(), action.command.clone());
-        }
-        variables.insert("output".into(), output);
         let name = match config.dialect {
-            Dialect::V1 => "agent.action_observation_template",
-            Dialect::V2 => "model.observation_template",
+            Dialect::V1 => {
+                // Later releases of 1.x know it; earlier ones print the whole of `output` without it.
+                if template.contains("output.action") {
+                    output["action"] = action.command.clone();
+                }
+                "agent.action_observation_template"
+            }
+            Dialect::V2 => {
+                output["exception_info"] = json!(observation.exception_info());
+                if let Some(exception) = &observation.exception {
+                    output["extra"] = json!({"exception_type": exception.class, "exception": exception.text});
+                }
+                "model.observation_template"
+            }
         };
-        Ok(template::render(name, &config.templates.observation, &variables)?)
+        variables.insert("output".into(), output);
+        Ok(template::render(name, template, &variables)?)
     }
 
     fn format_error_text(&self, malformed: &Malformed, reply: &Reply) -> Result<String, StepError> {
         let config = &self.setup.config;
-        let (name, mut variables) = match config.dialect {
-            Dialect::V1 => ("agent.format_error_template", self.variables()),
-            Dialect::V2 => ("model.format_error_template", Map::new()),
-        };
-        variables.insert("error".into(), json!(malformed.error));
-        variables.insert("actions".into(), json!(malformed.found.as_deref().unwrap_or_default()));
-        variables.insert("finish_reason".into(), json!(reply.finish_reason));
+        let found = malformed.found.as_deref().unwrap_or_default();
+        let template = &config.templates.format_error;
+        if config.dialect == Dialect::V1 {
+            let mut variables = self.variables();
+            variables.insert("actions".into(), json!(found));
+            return Ok(template::render("agent.format_error_template", template, &variables)?);
+        }
+        let found: Vec<&str> = found.iter().map(|action| text::strip(action)).collect();
+        let mut variables = Map::from_iter([
+            ("error".to_owned(), json!(malformed.error)),
+            ("actions".to_owned(), json!(found)),
+            ("finish_reason".to_owned(), json!(reply.finish_reason)),
+        ]);
         if let Some(has_tool_calls) = malformed.has_tool_calls {
             variables.insert("has_tool_calls".into(), json!(has_tool_calls));
         }
-        Ok(template::render(name, &config.templates.format_error, &variables)?)
+        Ok(template::render("model.format_error_template", template, &variables)?)
     }
 }
 

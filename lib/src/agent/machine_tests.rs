@@ -1,7 +1,10 @@
 use super::super::Layer;
 use super::super::fakes::{calling, reply};
+use super::super::trajectory_value;
 use super::*;
-use crate::context::{Full, View};
+use crate::context::Full;
+use crate::llm::Api;
+use crate::task::InstanceId;
 use proptest::prelude::*;
 
 const YAML: &str = "
@@ -293,8 +296,66 @@ agent:
     let contents = contents(&state);
     assert_eq!(contents[3], "user: ls -> a after 1");
     assert_eq!(contents[5], "user: find was slow: x");
-    assert_eq!(contents[6], "user: 0 in it");
+    assert_eq!(contents[6..8], ["assistant: hm", "user: 0 in it"]);
+    assert_eq!(contents[9..], ["user: ok"]);
     assert_eq!(ended(&state), ("Submitted", "ok"));
+    let last = state.log().last().unwrap();
+    assert_eq!(*last, json!({"role": "user", "content": "ok", "timestamp": 1_002.0}));
+}
+
+#[test]
+fn the_older_version_submits_whatever_the_exit_code_and_has_no_message_for_a_failure() {
+    let old = "agent: {action_observation_template: '{{output.output}}', format_error_template: 'No.'}";
+    let say = |text: &str| replied(json!({"role": "assistant", "content": text}));
+    let mut submitted = state(old, None);
+    play(&mut submitted, [say("```bash\nend\n```"), ran(&format!("{SENTINEL}\nok"), 1)]);
+    assert_eq!(ended(&submitted), ("Submitted", "ok"));
+    let mut failed = state(old, None);
+    let exception = Exception { class: "AuthenticationError".into(), text: "no key".into() };
+    play(&mut failed, [Event::Failed { exception }]);
+    assert_eq!((failed.log().len(), failed.calls(), ended(&failed)), (2, 0, ("AuthenticationError", "")));
+    let info = trajectory_value(&failed, &InstanceId::parse("a__b-1").unwrap(), &Map::new())["info"].take();
+    assert_eq!(
+        (&info["submission"], &info["exit_status"]),
+        (&json!("no key"), &json!("AuthenticationError"))
+    );
+    let mut limited = state(&format!("{old}\nmodel: {{}}"), None);
+    limited.setup.config.limits.steps = 1;
+    play(&mut limited, [say("hm")]);
+    assert_eq!(contents(&limited)[2..], ["assistant: hm", "user: No.", "user: "]);
+}
+
+#[test]
+fn a_turn_through_the_responses_api_is_the_response_itself() {
+    let mut state = state("model: {model_class: litellm_response}", None);
+    let call = json!({"type": "function_call", "call_id": "c", "name": "bash", "arguments": "{\"command\": \"ls\"}"});
+    let response = |items: Value| json!({"object": "response", "status": "completed", "output": items});
+    play(&mut state, [replied(response(json!([call]))), ran("a", 0), replied(response(json!([])))]);
+    assert_eq!(state.tools(), [parse::bash_tool(Api::Responses)]);
+    let log = state.log();
+    assert_eq!((&log[2]["object"], log[2].get("role")), (&json!("response"), None));
+    assert_eq!(log[2]["extra"]["actions"], json!([{"command": "ls", "tool_call_id": "c"}]));
+    let output = "<returncode>0</returncode>\n<output>\na</output>";
+    assert_eq!((&log[3]["type"], &log[3]["call_id"]), (&json!("function_call_output"), &json!("c")));
+    assert_eq!(log[3]["output"], output);
+    assert_eq!(
+        (&log[4]["type"], &log[4]["extra"]["interrupt_type"]),
+        (&json!("message"), &json!("FormatError"))
+    );
+    let view = Full::default().view(log, &[]).unwrap();
+    assert_eq!(
+        view.messages[2..4],
+        [call, json!({"type": "function_call_output", "call_id": "c", "output": output})]
+    );
+}
+
+#[test]
+fn a_command_with_a_null_byte_is_refused_and_carriage_returns_are_newlines_to_the_model() {
+    let mut state = state("", None);
+    play(&mut state, [replied(calling(&["a\0b", "c"])), ran("x\r\ny\rz", 0)]);
+    assert_eq!(state.log()[3]["extra"]["exception_type"], "ValueError");
+    assert_eq!(state.log()[4]["extra"]["raw_output"], "x\ny\nz");
+    assert!(contents(&state)[4].ends_with("x\ny\nz</output>"));
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! The fixed agent: a state machine without input or output, and its driver.
 //!
-//! The [`State`] takes [`Event`]s and answers with [`Effect`]s; it follows mini-swe-agent 2.4.6 message for message.
+//! The [`State`] takes [`Event`]s and answers with [`Effect`]s; it follows mini-swe-agent 2.4.6 message for message, and
+//! 1.15 where the configuration was written for 1.x.
 //! [`drive`] performs the effects in a sandbox and against a model, journals each event before it is used, resumes
 //! an interrupted run, and writes the trajectory.
 //!
 //! Where it differs from mini-swe-agent on purpose:
 //! - a call of unknown price counts as free and does not end the run (there: `RuntimeError`);
-//! - output is passed on as the command wrote it (there: `\r\n` and `\r` become `\n`, which spoils patches of files
+//! - a submission is kept as the command wrote it (there: `\r\n` and `\r` become `\n`, which spoils patches of files
 //!   with CRLF lines);
 //! - a shell that a signal ended has return code 128 + signal, as in its docker environment (its local one: −signal);
 //! - after a time-out the whole process tree is dead, and the model reads the command, not the back end's argv;
@@ -25,6 +26,7 @@ mod machine;
 mod message;
 mod parse;
 mod pyjson;
+mod shown;
 mod template;
 mod text;
 mod trajectory;
@@ -54,7 +56,7 @@ pub use journal::JournalError;
 pub use machine::{SENTINEL, Setup, State, StepError};
 pub use parse::{Action, bash_tool};
 pub use template::TemplateError;
-pub use trajectory::trajectory_value;
+pub use trajectory::{TrajectoryFormat, trajectory_value};
 pub use yaml::Layer;
 
 /// How runs end. Any other exit status is the class of an exception.

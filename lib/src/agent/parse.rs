@@ -4,8 +4,10 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::event::Exception;
 use super::pyjson;
 use super::text::strip;
+use crate::llm::Api;
 
 /// One command that a reply asks for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,33 +26,62 @@ pub(super) struct Malformed {
     pub error: String,
     /// Tool mode: whether there was a call at all.
     pub has_tool_calls: Option<bool>,
-    /// Text mode: the commands found.
+    /// Text mode: what the pattern found, blanks at its ends kept.
     pub found: Option<Vec<String>>,
 }
 
-/// The tool that a model in tool mode is given.
-pub fn bash_tool() -> Value {
-    json!({
-        "type": "function",
-        "function": {
-            "name": "bash",
-            "description": "Execute a bash command",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "command": {"type": "string", "description": "The bash command to execute"}
-                },
-                "required": ["command"]
-            }
+/// The tool that a model in tool mode is given, as the interface wants it written.
+pub fn bash_tool(api: Api) -> Value {
+    let mut function = json!({
+        "name": "bash",
+        "description": "Execute a bash command",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "command": {"type": "string", "description": "The bash command to execute"}
+            },
+            "required": ["command"]
         }
-    })
+    });
+    match api {
+        Api::Chat => json!({"type": "function", "function": function}),
+        Api::Responses => {
+            function["type"] = json!("function");
+            function
+        }
+    }
+}
+
+/// A tool call, whichever interface it came through.
+struct Call<'a> {
+    function: &'a Value,
+    id: &'a Value,
+}
+
+fn calls(message: &Value, api: Api) -> Vec<Call<'_>> {
+    let list = |key: &str| message.get(key).and_then(Value::as_array).into_iter().flatten();
+    match api {
+        Api::Chat => {
+            list("tool_calls").map(|call| Call { function: &call["function"], id: &call["id"] }).collect()
+        }
+        Api::Responses => list("output")
+            .filter(|item| item["type"] == "function_call")
+            .map(|item| Call {
+                function: item,
+                id: [&item["call_id"], &item["id"]]
+                    .into_iter()
+                    .find(|id| !id.is_null())
+                    .unwrap_or(&Value::Null),
+            })
+            .collect(),
+    }
 }
 
 /// Reads the tool calls of a message. One invalid call spoils the turn.
-pub(super) fn tool_calls(message: &Value) -> Result<Vec<Action>, Malformed> {
+pub(super) fn tool_calls(message: &Value, api: Api) -> Result<Vec<Action>, Malformed> {
     let malformed =
         |error: String, calls: bool| Malformed { error, has_tool_calls: Some(calls), found: None };
-    let calls = message.get("tool_calls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let calls = calls(message, api);
     if calls.is_empty() {
         let error =
             "No tool calls found in the response. Every response MUST include at least one tool call.";
@@ -59,9 +90,9 @@ pub(super) fn tool_calls(message: &Value) -> Result<Vec<Action>, Malformed> {
     calls.iter().map(|call| tool_call(call).map_err(|error| malformed(error, true))).collect()
 }
 
-fn tool_call(call: &Value) -> Result<Action, String> {
+fn tool_call(call: &Call<'_>) -> Result<Action, String> {
     let mut error = String::new();
-    let arguments = match call.pointer("/function/arguments") {
+    let arguments = match call.function.get("arguments") {
         Some(Value::String(text)) => parsed(text).unwrap_or_else(|complaint| {
             error = format!("Error parsing tool call arguments: {complaint}.");
             json!({})
@@ -76,15 +107,14 @@ fn tool_call(call: &Value) -> Result<Action, String> {
             json!({})
         }
     };
-    match call.pointer("/function/name").and_then(Value::as_str) {
+    match call.function.get("name").and_then(Value::as_str) {
         Some("bash") => {}
         name => error.push_str(&format!("Unknown tool '{}'.", name.unwrap_or("None"))),
     }
     match arguments.get("command") {
-        Some(command) if error.is_empty() => Ok(Action {
-            command: command.clone(),
-            tool_call_id: Some(call.get("id").cloned().unwrap_or(Value::Null)),
-        }),
+        Some(command) if error.is_empty() => {
+            Ok(Action { command: command.clone(), tool_call_id: Some(call.id.clone()) })
+        }
         Some(_) => Err(strip(&error).to_owned()),
         None => {
             error.push_str("Missing 'command' argument in bash tool call.");
@@ -104,11 +134,11 @@ pub(super) fn text_action(message: &Value, pattern: &Regex) -> Result<Vec<Action
         .captures_iter(&text)
         .map(|captures| {
             let whole = captures.get(1).or_else(|| captures.get(0).filter(|_| captures.len() == 1));
-            strip(whole.map_or("", |group| group.as_str())).to_owned()
+            whole.map_or("", |group| group.as_str()).to_owned()
         })
         .collect();
     match &found[..] {
-        [command] => Ok(vec![Action { command: json!(command), tool_call_id: None }]),
+        [command] => Ok(vec![Action { command: json!(strip(command)), tool_call_id: None }]),
         _ => Err(Malformed {
             error: format!("Expected exactly 1 action, found {}.", found.len()),
             has_tool_calls: None,
@@ -117,8 +147,12 @@ pub(super) fn text_action(message: &Value, pattern: &Regex) -> Result<Vec<Action
     }
 }
 
-/// The text of a message: its content, or the text parts of it.
+/// The text of a message: its content, or the text parts of it; of a response the texts of its messages.
 pub(super) fn content_text(message: &Value) -> String {
+    if let Some(items) = message.get("output").and_then(Value::as_array) {
+        let said = items.iter().filter(|item| item["type"] == "message").map(content_text);
+        return said.collect::<Vec<_>>().join("\n\n");
+    }
     match message.get("content") {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(parts)) => {
@@ -128,9 +162,12 @@ pub(super) fn content_text(message: &Value) -> String {
     }
 }
 
-/// Why a command that is no string cannot be run, in Python's words; `None` for a string.
-pub(super) fn not_a_command(command: &Value) -> Option<String> {
+/// Why something cannot be run as a command: the exception that Python raises; `None` for a command.
+pub(super) fn not_a_command(command: &Value) -> Option<Exception> {
     let kind = match command {
+        Value::String(text) if text.contains('\0') => {
+            return Some(Exception { class: "ValueError".into(), text: "embedded null byte".into() });
+        }
         Value::String(_) => return None,
         Value::Null => "NoneType",
         Value::Bool(_) => "bool",
@@ -139,7 +176,8 @@ pub(super) fn not_a_command(command: &Value) -> Option<String> {
         Value::Array(_) => "list",
         Value::Object(_) => "dict",
     };
-    Some(format!("expected str, bytes or os.PathLike object, not {kind}"))
+    let text = format!("expected str, bytes or os.PathLike object, not {kind}");
+    Some(Exception { class: "TypeError".into(), text })
 }
 
 #[cfg(test)]
@@ -151,7 +189,7 @@ mod tests {
     }
 
     fn error(calls: Value) -> String {
-        tool_calls(&json!({"role": "assistant", "tool_calls": calls})).unwrap_err().error
+        tool_calls(&json!({"role": "assistant", "tool_calls": calls}), Api::Chat).unwrap_err().error
     }
 
     #[test]
@@ -175,6 +213,26 @@ mod tests {
     }
 
     #[test]
+    fn calls_of_the_responses_api_are_items_beside_others() {
+        let item = |more: Value| {
+            let mut item =
+                json!({"type": "function_call", "name": "bash", "arguments": "{\"command\": \"ls\"}"});
+            item.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            item
+        };
+        let message = json!({"object": "response", "output": [
+            {"type": "reasoning", "id": "r"},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Look."}]},
+            item(json!({"call_id": "c", "id": "fc"})), item(json!({"id": "fc2"}))]});
+        let ids: Vec<_> =
+            tool_calls(&message, Api::Responses).unwrap().into_iter().map(|a| a.tool_call_id).collect();
+        assert_eq!(ids, [Some(json!("c")), Some(json!("fc2"))]);
+        assert_eq!(content_text(&message), "Look.");
+        let wrong = json!({"output": [item(json!({"name": "sh"}))]});
+        assert_eq!(tool_calls(&wrong, Api::Responses).unwrap_err().error, "Unknown tool 'sh'.");
+    }
+
+    #[test]
     fn the_text_must_hold_one_command() {
         let pattern = Regex::new("(?s)```x\\s*\\n(.*?)\\n```").unwrap();
         let actions = |text: &str| text_action(&json!({"role": "assistant", "content": text}), &pattern);
@@ -192,9 +250,10 @@ mod tests {
 
     #[test]
     fn what_is_no_string_is_no_command() {
-        let action = &tool_calls(&json!({"tool_calls": [call("bash", "{\"command\": 5}")]})).unwrap()[0];
+        let action =
+            &tool_calls(&json!({"tool_calls": [call("bash", "{\"command\": 5}")]}), Api::Chat).unwrap()[0];
         assert_eq!(
-            not_a_command(&action.command).unwrap(),
+            not_a_command(&action.command).unwrap().text,
             "expected str, bytes or os.PathLike object, not int"
         );
     }

@@ -1,5 +1,7 @@
 //! Python's notions of white space and lines, which the rules of mini-swe-agent are stated in.
 
+use std::borrow::Cow;
+
 /// `str.isspace` of one character.
 fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
@@ -37,6 +39,15 @@ fn split_first_line(text: &str) -> Option<(&str, &str)> {
     Some(text.split_at(end))
 }
 
+/// A text as Python's text mode reads it: `\r\n` and `\r` become `\n`.
+pub(super) fn universal(text: &str) -> Cow<'_, str> {
+    if text.contains('\r') {
+        Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
 /// The submission, where a command's output is one: its first line is a sentinel and its return code is 0. What
 /// follows the first line is the submission, unchanged.
 pub(super) fn submission<'a>(output: &'a str, returncode: i64, sentinels: &[&str]) -> Option<&'a str> {
@@ -49,6 +60,12 @@ mod tests {
     use super::*;
 
     const DONE: &str = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT";
+
+    #[test]
+    fn line_breaks_become_newlines() {
+        assert_eq!(universal("a\r\nb\rc\n\r\n"), "a\nb\nc\n\n");
+        assert!(matches!(universal("a\n\u{85}"), Cow::Borrowed(_)));
+    }
 
     #[test]
     fn the_sentinel_stands_alone_on_the_first_line() {

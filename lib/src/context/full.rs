@@ -21,10 +21,18 @@ impl Policy for Full {
     }
 
     fn view(&self, log: &[Value], tools: &[Value]) -> Result<View, Overflow> {
+        self.grow(View::default(), 0, log, tools)
+    }
+
+    fn grow(&self, before: View, seen: usize, log: &[Value], tools: &[Value]) -> Result<View, Overflow> {
         let tokens = measure(log, tools);
         match self.context_limit {
             Some(limit) if tokens > limit => Err(Overflow { policy: self.name(), tokens, limit }),
-            _ => Ok(View { messages: log.iter().filter_map(wire).collect(), tokens }),
+            _ => {
+                let mut messages = before.messages;
+                messages.extend(log.iter().skip(seen).flat_map(wire));
+                Ok(View { messages, tokens })
+            }
         }
     }
 }
@@ -49,6 +57,19 @@ mod tests {
                 json!({"role": "assistant", "content": "a", "reasoning_content": "r"})
             ]
         );
+    }
+
+    #[test]
+    fn a_view_that_grew_is_the_view_of_the_whole() {
+        let message = |n: usize| json!({"role": "user", "content": n.to_string(), "extra": {"n": n}});
+        let log: Vec<Value> = (0..9).map(message).collect();
+        let policy = Full::default();
+        let mut view = policy.view(&log[..2], &[]).unwrap();
+        for (seen, length) in [(2, 3), (3, 3), (3, 9)] {
+            view = policy.grow(view, seen, &log[..length], &[]).unwrap();
+            assert_eq!(view, policy.view(&log[..length], &[]).unwrap());
+        }
+        assert!(Full { context_limit: Some(1) }.grow(view, 9, &log, &[]).is_err());
     }
 
     #[test]

@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// What one call shows to the model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct View {
-    /// Messages in the wire format of OpenAI chat completions: no `extra` keys, no `exit` message.
+    /// Messages in the wire format of the interface that the run uses: no `extra` keys, no `exit` message.
     pub messages: Vec<Value>,
     /// Prompt tokens: as the endpoint reported them for the part that it has seen, estimated for the rest.
     pub tokens: u64,
@@ -52,6 +52,16 @@ pub trait Policy: Send + Sync {
     /// # Errors
     /// [`Overflow`] when the policy cannot bring the view under its context limit.
     fn view(&self, log: &[Value], tools: &[Value]) -> Result<View, Overflow>;
+
+    /// The same view, made from the one that this policy gave when the log had `seen` messages. A policy that shows
+    /// what it showed before saves the work of showing it again.
+    ///
+    /// # Errors
+    /// As [`Policy::view`].
+    fn grow(&self, before: View, seen: usize, log: &[Value], tools: &[Value]) -> Result<View, Overflow> {
+        drop((before, seen));
+        self.view(log, tools)
+    }
 }
 
 /// The text that memory adds to the task message: an empty line and the block as it is; nothing for no block or a
@@ -70,16 +80,24 @@ pub fn pin(task_message: &str, block: Option<&str>) -> String {
     format!("{task_message}{}", memory_section(block))
 }
 
-/// A message as it is sent: without the local `extra`; `None` for the `exit` message, which is never sent.
-pub fn wire(message: &Value) -> Option<Value> {
-    if message.get("role").and_then(Value::as_str) == Some("exit") {
-        return None;
+/// A message as it is sent: without what is local to the log. A response of the Responses API becomes its items; the
+/// `exit` message is never sent.
+pub fn wire(message: &Value) -> Vec<Value> {
+    let local = |key: &str| key == "extra" || key == "timestamp";
+    let sent = |message: &Value| match message {
+        Value::Object(fields) => {
+            let fields = fields.iter().filter(|(key, _)| !local(key));
+            Value::Object(fields.map(|(key, value)| (key.clone(), value.clone())).collect())
+        }
+        other => other.clone(),
+    };
+    if message["role"] == "exit" {
+        return Vec::new();
     }
-    let mut message = message.clone();
-    if let Some(object) = message.as_object_mut() {
-        object.shift_remove("extra");
+    match message["output"].as_array().filter(|_| message["object"] == "response") {
+        Some(items) => items.iter().map(sent).collect(),
+        None => vec![sent(message)],
     }
-    Some(message)
 }
 
 /// For each model call of a recorded run, how many messages of the log stood before it.
@@ -88,6 +106,7 @@ pub fn wire(message: &Value) -> Option<Value> {
 pub fn asked_at(log: &[Value]) -> Vec<usize> {
     let is_turn = |message: &Value| {
         message.get("role") == Some(&json!("assistant"))
+            || message.get("object") == Some(&json!("response"))
             || message.pointer("/extra/interrupt_type") == Some(&json!("FormatError"))
     };
     log.iter().enumerate().filter(|(_, message)| is_turn(message)).map(|(index, _)| index).collect()
@@ -105,6 +124,22 @@ mod tests {
             pin("Fix it.", Some("<earlier_work>\n- a\n</earlier_work>\n")),
             "Fix it.\n\n<earlier_work>\n- a\n</earlier_work>\n"
         );
+    }
+
+    #[test]
+    fn what_is_sent_holds_nothing_local_and_responses_as_items() {
+        let call = json!({"type": "function_call", "call_id": "c", "name": "bash", "arguments": "{}"});
+        let turn = json!({"object": "response", "id": "r", "output": [{"type": "reasoning", "id": "s"}, call],
+            "usage": {}, "extra": {"cost": 1}});
+        assert_eq!(wire(&turn), [json!({"type": "reasoning", "id": "s"}), call]);
+        let output = json!({"type": "function_call_output", "call_id": "c", "output": "x"});
+        let mut logged = output.clone();
+        logged["extra"] = json!({"returncode": 0});
+        assert_eq!(wire(&logged), [output]);
+        let first = json!({"role": "user", "content": "x", "timestamp": 1.5});
+        assert_eq!(wire(&first), [json!({"role": "user", "content": "x"})]);
+        assert_eq!(wire(&json!({"role": "exit", "content": ""})), Vec::<Value>::new());
+        assert_eq!(asked_at(&[first, turn]), [1]);
     }
 
     #[test]

@@ -11,11 +11,12 @@ pub fn estimate(text: &str) -> u64 {
 /// after it. Before the first answer everything is estimated, the tool list included.
 pub fn measure(log: &[Value], tools: &[Value]) -> u64 {
     let reported = log.iter().enumerate().rev().find_map(|(index, message)| {
-        let usage = message.pointer("/extra/response/usage")?;
-        let prompt = usage.get("prompt_tokens")?.as_u64().filter(|&tokens| tokens > 0)?;
-        let is_reply = message.get("role").and_then(Value::as_str) == Some("assistant");
+        let usage = message.pointer("/extra/response/usage").or_else(|| message.get("usage"))?;
+        let count = |names: [&str; 2]| names.iter().find_map(|name| usage.get(name)?.as_u64());
+        let prompt = count(["prompt_tokens", "input_tokens"]).filter(|&tokens| tokens > 0)?;
+        let is_reply = message["role"] == "assistant" || message["object"] == "response";
         // The reply itself is part of the next prompt; a reply that could not be parsed is not.
-        let reply = if is_reply { usage.get("completion_tokens").and_then(Value::as_u64) } else { Some(0) };
+        let reply = if is_reply { count(["completion_tokens", "output_tokens"]) } else { Some(0) };
         Some((prompt + reply?, if is_reply { index + 1 } else { index }))
     });
     let (known, rest) = match reported {
@@ -29,7 +30,8 @@ pub fn measure(log: &[Value], tools: &[Value]) -> u64 {
 const PER_MESSAGE: u64 = 4;
 
 fn message_tokens(message: &Value) -> u64 {
-    let text = match message.get("content") {
+    let said = ["content", "output"].iter().find_map(|key| message.get(key));
+    let text = match said {
         Some(Value::String(text)) => estimate(text),
         Some(Value::Null) | None => 0,
         Some(parts) => estimate(&parts.to_string()),
@@ -57,6 +59,9 @@ mod tests {
         ];
         assert_eq!(measure(&log[..1], &[]), 1004);
         assert_eq!(measure(&log, &[]), 941);
+        let response =
+            json!({"object": "response", "output": [], "usage": {"input_tokens": 900, "output_tokens": 41}});
+        assert_eq!(measure(&[log[0].clone(), response], &[]), 941);
         log.push(json!({"role": "tool", "content": "abcdefgh"}));
         assert_eq!(measure(&log, &[]), 941 + PER_MESSAGE + 2);
         log.push(json!({"role": "user", "content": "abcd", "extra":

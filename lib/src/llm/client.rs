@@ -1,4 +1,4 @@
-//! The client of OpenAI-compatible chat completions: one call, with its tries, its waits and its cost.
+//! The client of OpenAI-compatible endpoints (chat completions and the Responses API): one call, with its tries, its waits and its cost.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,10 +12,11 @@ use tokio::sync::Semaphore;
 
 use super::http::{Failure, Meaning, Transport};
 use super::price::cost_of;
-use super::{Cost, Endpoint, LlmError, Model, Reply, Request};
+use super::responses;
+use super::{Api, Cost, Endpoint, LlmError, Model, Reply, Request};
 
 /// Body fields that settings may not set: the request decides them.
-const RESERVED: [&str; 5] = ["messages", "model", "stream", "stream_options", "tools"];
+const RESERVED: [&str; 6] = ["input", "messages", "model", "stream", "stream_options", "tools"];
 
 /// Bounds the requests under way at each address, over all solvers that share it.
 #[derive(Debug, Default)]
@@ -30,14 +31,14 @@ impl Limiter {
     }
 }
 
-/// A model behind an OpenAI-compatible endpoint.
+/// A model behind an OpenAI-compatible endpoint, asked through the interface that each request names.
 ///
 /// ```no_run
-/// # use memtrial::llm::{Endpoint, Model, OpenAi, Request};
+/// # use memtrial::llm::{Api, Endpoint, Model, OpenAi, Request};
 /// # async fn ask() -> Result<(), memtrial::llm::LlmError> {
 /// let model = OpenAi::new(Endpoint::new("http://127.0.0.1:8000/v1", "example-model"))?;
 /// let messages = vec![serde_json::json!({"role": "user", "content": "Hello"})];
-/// let request = Request { messages, tools: Vec::new(), params: Default::default(), seed: None };
+/// let request = Request { api: Api::Chat, messages, tools: vec![], params: Default::default(), seed: None };
 /// let reply = model.complete(&request).await?;
 /// # drop(reply);
 /// # Ok(())
@@ -89,11 +90,15 @@ impl OpenAi {
     }
 
     /// The request body: the model, the messages as given, the tools where there are any, the parameters (the
-    /// request's win over the endpoint's), the seed and the wish for a stream.
+    /// request's win over the endpoint's), the seed (the Responses API knows none) and the wish for a stream.
     fn body(&self, request: &Request) -> Value {
         let mut body = Map::new();
         body.insert("model".into(), json!(self.endpoint.model));
-        body.insert("messages".into(), Value::Array(request.messages.clone()));
+        let messages = match request.api {
+            Api::Chat => "messages",
+            Api::Responses => "input",
+        };
+        body.insert(messages.into(), Value::Array(request.messages.clone()));
         if !request.tools.is_empty() {
             body.insert("tools".into(), Value::Array(request.tools.clone()));
         }
@@ -101,27 +106,39 @@ impl OpenAi {
         for (key, value) in params.filter(|(key, _)| !RESERVED.contains(&key.as_str())) {
             body.insert(key.clone(), value.clone());
         }
-        if let Some(seed) = request.seed.filter(|_| self.endpoint.send_seed) {
+        if let Some(seed) = request.seed.filter(|_| self.endpoint.send_seed && request.api == Api::Chat) {
             body.insert("seed".into(), json!(seed));
         }
         if self.endpoint.stream {
             body.insert("stream".into(), json!(true));
-            body.insert("stream_options".into(), json!({"include_usage": true}));
+            if request.api == Api::Chat {
+                body.insert("stream_options".into(), json!({"include_usage": true}));
+            }
         }
         Value::Object(body)
     }
 
-    async fn attempt(&self, body: &Value) -> Result<Reply, Try> {
+    async fn attempt(&self, api: Api, body: &Value) -> Result<Reply, Try> {
         // The semaphore is never closed.
         let _slot = self.slots.acquire().await;
         let begun = Instant::now();
-        let exchanged = self.transport.post(&["chat", "completions"], body).await;
+        let path: &[&str] = match api {
+            Api::Chat => &["chat", "completions"],
+            Api::Responses => &["responses"],
+        };
+        let exchanged = self.transport.post(path, body).await;
         let seconds = begun.elapsed().as_secs_f64();
         let taken = |cost: Cost| Cost { seconds, ..cost };
         exchanged
             .and_then(|response| {
                 let cost = taken(cost_of(&response, self.endpoint.price.as_ref()));
-                let (message, finish_reason) = choice(&response)?;
+                let (message, finish_reason) = match api {
+                    Api::Chat => choice(&response)?,
+                    Api::Responses => {
+                        let finish_reason = responses::ending(&response)?;
+                        return Ok(Reply { message: response, finish_reason, response: Value::Null, cost });
+                    }
+                };
                 Ok(Reply { message, finish_reason, response, cost })
             })
             .map_err(|failure| Try { cost: taken(self.cost_of_failure(&failure)), failure })
@@ -155,7 +172,7 @@ impl Model for OpenAi {
         let longest = self.endpoint.max_wait;
         let ask = || {
             attempts += 1;
-            self.attempt(&body)
+            self.attempt(request.api, &body)
         };
         let outcome = ask
             .retry(self.backoff())

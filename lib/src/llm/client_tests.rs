@@ -20,6 +20,7 @@ fn quick(server: &FakeServer) -> Endpoint {
 
 fn request() -> Request {
     Request {
+        api: Api::Chat,
         messages: vec![json!({"role": "user", "content": "hello"})],
         tools: vec![],
         params: Map::new(),
@@ -97,6 +98,46 @@ async fn a_stream_gives_the_same_reply() {
         assert_eq!(streamed.response["usage"], whole.response["usage"]);
         assert_eq!(server.count(), 2);
     }
+}
+
+#[tokio::test]
+async fn the_responses_api_is_asked_with_items_and_answers_with_the_whole_response() {
+    let response = json!({"object": "response", "id": "r", "status": "completed", "error": null, "output": [
+        {"type": "function_call", "call_id": "c", "name": "bash", "arguments": "{}"}],
+        "usage": {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}});
+    let event = |kind: &str, more: Value| {
+        let mut event = json!({"type": kind});
+        event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        format!("event: {kind}\ndata: {event}\n\n")
+    };
+    let stream = [
+        event("response.created", json!({"response": {"status": "in_progress", "output": []}})),
+        event("response.output_text.delta", json!({"delta": "x"})),
+        event("response.completed", json!({ "response": response })),
+    ];
+    let server = server();
+    server.script([
+        Act::Json(json!({"object": "response", "status": "failed", "output": [],
+            "error": {"code": "server_error", "message": "try again"}})),
+        Act::Json(response.clone()),
+        Act::Events(stream.concat().into_bytes()),
+        Act::Events(stream[..2].concat().into_bytes()),
+        Act::Json(response.clone()),
+    ]);
+    let asked = Request { api: Api::Responses, ..request() };
+    let model = OpenAi::new(Endpoint { stream: false, ..quick(&server) }).unwrap();
+    let whole = model.complete(&asked).await.unwrap();
+    assert_eq!((&whole.message, &whole.response), (&response, &Value::Null));
+    assert_eq!(whole.finish_reason.as_deref(), Some("completed"));
+    assert_eq!((whole.cost.calls, whole.cost.prompt_tokens, whole.cost.completion_tokens), (1, 10, 2));
+    // A failed response and a stream without its end are tries that failed.
+    let streaming = OpenAi::new(Endpoint { stream: true, ..quick(&server) }).unwrap();
+    assert_eq!(streaming.complete(&asked).await.unwrap().message, response);
+    assert_eq!(streaming.complete(&asked).await.unwrap().message, response);
+    let bodies: Vec<Value> = server.requests().into_iter().map(|request| request.body).collect();
+    assert_eq!(bodies[0], json!({"model": "fake-model", "input": asked.messages}));
+    assert_eq!(bodies[2], json!({"model": "fake-model", "input": asked.messages, "stream": true}));
+    assert_eq!(bodies.len(), 5);
 }
 
 /// The same, with a time limit that a stalled server exceeds soon.
@@ -199,7 +240,7 @@ async fn passing_faults_that_stay_end_in_an_error_that_names_the_last() {
         server.script([fault.clone(), fault]);
         let endpoint = Endpoint { max_attempts: 2, ..quick(&server) };
         let error = ask(with_limit(name, endpoint)).await.unwrap_err();
-        let LlmError::Unreachable { endpoint, reason, attempts: 2 } = &error else {
+        let LlmError::Unreachable { endpoint, reason, attempts: 2, .. } = &error else {
             panic!("{name}: {error}")
         };
         assert_eq!((endpoint, server.count() - before), (&server.url(), 2), "{name}");

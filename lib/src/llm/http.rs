@@ -1,6 +1,7 @@
 //! One exchange with an endpoint, and what its failure means: try again, give up, or the prompt is too long.
 
 use std::error::Error;
+use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -51,6 +52,8 @@ pub(super) struct Failure {
     pub reason: String,
     /// How long the endpoint asks to be left alone.
     pub retry_after: Option<Duration>,
+    /// The HTTP status of a refusal that may pass.
+    pub status: Option<NonZeroU16>,
     /// Whether the model may have worked, and been charged, all the same.
     pub may_be_charged: bool,
     /// The response, where there was a whole one (it may report usage).
@@ -61,14 +64,24 @@ impl Failure {
     /// A reply that came with a good status and cannot be used.
     pub fn unusable(reason: impl Into<String>) -> Self {
         let reason = reason.into();
-        Self { meaning: Meaning::Passing, reason, retry_after: None, may_be_charged: true, response: None }
+        Self {
+            meaning: Meaning::Passing,
+            reason,
+            retry_after: None,
+            status: None,
+            may_be_charged: true,
+            response: None,
+        }
     }
 
     /// The error that callers see.
     pub fn into_error(self, endpoint: &str, attempts: u32) -> LlmError {
         let (endpoint, reason) = (endpoint.to_owned(), self.reason);
         match self.meaning {
-            Meaning::Passing => LlmError::Unreachable { endpoint, reason, attempts },
+            Meaning::Passing => {
+                let status = self.status.map(NonZeroU16::get);
+                LlmError::Unreachable { endpoint, reason, attempts, status }
+            }
             Meaning::Final(status) => LlmError::Refused { endpoint, status, reason },
             Meaning::TooLong => LlmError::ContextWindowExceeded { reason },
         }
@@ -200,7 +213,14 @@ impl Transport {
         } else if (300..400).contains(&status) {
             reason = format!("{reason} (it points elsewhere: set base-url to where the API lies)");
         }
-        Failure { meaning, reason, retry_after, may_be_charged: false, response: None }
+        Failure {
+            meaning,
+            reason,
+            retry_after,
+            status: NonZeroU16::new(status),
+            may_be_charged: false,
+            response: None,
+        }
     }
 
     /// Status 200 with an error in the body: a proxy passes on what happened behind it.

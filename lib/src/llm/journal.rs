@@ -5,6 +5,7 @@
 //! answered from the file; a call that differs from the one recorded means that the run has diverged.
 
 use std::collections::VecDeque;
+use std::fs::TryLockError;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +23,7 @@ use super::{Cost, LlmError, Model, Reply, Request};
 struct Entry {
     /// The call, from 1.
     n: u64,
-    /// What was asked, by [`digest`].
+    /// What was asked, by [`Asked`].
     request_sha256: String,
     reply: Reply,
 }
@@ -33,10 +34,18 @@ pub struct Journaled<M> {
     model: M,
     path: String,
     /// Held for the length of a call: the calls of one trial are a sequence.
-    turn: tokio::sync::Mutex<u64>,
+    turn: tokio::sync::Mutex<Turn>,
     log: Arc<Mutex<Log>>,
     recorded: u64,
     torn: u64,
+}
+
+/// How far the run has come.
+#[derive(Debug, Default)]
+struct Turn {
+    /// Calls answered.
+    n: u64,
+    asked: Asked,
 }
 
 /// The file, and what it holds beyond the calls made so far.
@@ -53,12 +62,10 @@ impl<M> Journaled<M> {
         let wrong = |reason: String| LlmError::Journal { path: name.clone(), reason };
         let io = |error: std::io::Error| wrong(error.to_string());
         let mut file = fs::OpenOptions::new().read(true).append(true).create(true).open(path).map_err(io)?;
-        match file.file().try_lock() {
+        match take_alone(file.file()) {
             Ok(()) => {}
-            Err(std::fs::TryLockError::WouldBlock) => {
-                return Err(wrong("another process is writing it".into()));
-            }
-            Err(std::fs::TryLockError::Error(error)) => return Err(io(error)),
+            Err(TryLockError::WouldBlock) => return Err(wrong("another process is writing it".into())),
+            Err(TryLockError::Error(error)) => return Err(io(error)),
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(io)?;
@@ -73,7 +80,7 @@ impl<M> Journaled<M> {
         }
         let recorded = pending.len() as u64;
         let log = Arc::new(Mutex::new(Log { file, pending }));
-        Ok(Self { model, path: name, turn: tokio::sync::Mutex::new(0), log, recorded, torn })
+        Ok(Self { model, path: name, turn: tokio::sync::Mutex::default(), log, recorded, torn })
     }
 
     /// How many calls the journal held when it was opened.
@@ -84,6 +91,19 @@ impl<M> Journaled<M> {
     /// Bytes of a torn last line that were cut off when it was opened; 0: there was none.
     pub fn torn(&self) -> u64 {
         self.torn
+    }
+}
+
+/// Locks a file for this process, where its file system has locks: some that machines share have none.
+pub(crate) fn take_alone(file: &std::fs::File) -> Result<(), TryLockError> {
+    match file.try_lock() {
+        Err(TryLockError::Error(error))
+            if error.kind() == std::io::ErrorKind::Unsupported
+                || error.raw_os_error() == Some(rustix::io::Errno::NOLCK.raw_os_error()) =>
+        {
+            Ok(())
+        }
+        taken => taken,
     }
 }
 
@@ -114,8 +134,8 @@ impl Log {
 impl<M: Model> Model for Journaled<M> {
     async fn complete(&self, request: &Request) -> Result<Reply, LlmError> {
         let mut turn = self.turn.lock().await;
-        let n = *turn + 1;
-        let asked = digest(self.model.name(), request);
+        let n = turn.n + 1;
+        let asked = turn.asked.digest(self.model.name(), request);
         let recorded = lock(&self.log).pending.front().map(|entry| entry.request_sha256.clone());
         match recorded {
             Some(recorded) if recorded != asked => {
@@ -128,7 +148,7 @@ impl<M: Model> Model for Journaled<M> {
             }
         }
         let entry = lock(&self.log).pending.pop_front();
-        *turn = n;
+        turn.n = n;
         entry.map(|entry| entry.reply).ok_or_else(|| self.wrong("a reply just written is gone".into()))
     }
 
@@ -159,22 +179,33 @@ fn lock(log: &Mutex<Log>) -> std::sync::MutexGuard<'_, Log> {
     log.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The entries, and how many bytes they take; a last line beyond that is torn.
-/// What the calls of a journal cost; a torn last line is left out, a missing file holds no call.
+/// What the calls of a journal cost, the first `skip` left out; a torn last line is no call, a missing file holds none.
 ///
 /// # Errors
 /// When the file cannot be read or is no journal.
-pub fn spent(path: &Path) -> Result<Cost, LlmError> {
-    let wrong = |reason: String| LlmError::Journal { path: path.display().to_string(), reason };
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Cost::ZERO),
-        Err(error) => return Err(wrong(error.to_string())),
-    };
-    let (entries, _) = parse(&bytes).map_err(wrong)?;
-    Ok(entries.iter().fold(Cost::ZERO, |sum, entry| sum.plus(entry.reply.cost)))
+pub fn spent(path: &Path, skip: u64) -> Result<Cost, LlmError> {
+    let paid = read(path)?.into_iter().skip(usize::try_from(skip).unwrap_or(usize::MAX));
+    Ok(paid.fold(Cost::ZERO, |sum, entry| sum.plus(entry.reply.cost)))
 }
 
+/// How many calls a journal holds.
+///
+/// # Errors
+/// As [`spent`].
+pub fn recorded(path: &Path) -> Result<u64, LlmError> {
+    Ok(read(path)?.len() as u64)
+}
+
+fn read(path: &Path) -> Result<VecDeque<Entry>, LlmError> {
+    let wrong = |reason: String| LlmError::Journal { path: path.display().to_string(), reason };
+    match fs::read(path) {
+        Ok(bytes) => parse(&bytes).map(|(entries, _)| entries).map_err(wrong),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(VecDeque::new()),
+        Err(error) => Err(wrong(error.to_string())),
+    }
+}
+
+/// The entries, and how many bytes they take; a last line beyond that is torn.
 fn parse(bytes: &[u8]) -> Result<(VecDeque<Entry>, usize), String> {
     let (mut entries, mut whole) = (VecDeque::new(), 0);
     for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
@@ -197,11 +228,35 @@ fn parse(bytes: &[u8]) -> Result<(VecDeque<Entry>, usize), String> {
 }
 
 /// What was asked of whom, as SHA-256 in hex. The order of keys does not matter.
-fn digest(model: &str, request: &Request) -> String {
-    let mut asked = json!({"model": model, "messages": request.messages, "tools": request.tools,
-        "params": request.params, "seed": request.seed});
-    sort(&mut asked);
-    Sha256::digest(asked.to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
+///
+/// A conversation repeats itself with each call: only what is new since the last call is hashed.
+#[derive(Debug, Default)]
+struct Asked {
+    head: String,
+    messages: Vec<Value>,
+    hasher: Sha256,
+}
+
+impl Asked {
+    fn digest(&mut self, model: &str, request: &Request) -> String {
+        let head = canonical(json!({"model": model, "api": request.api, "tools": request.tools,
+            "params": request.params, "seed": request.seed}));
+        if head != self.head || !request.messages.starts_with(&self.messages) {
+            *self = Self { hasher: Sha256::new_with_prefix(&head), head, messages: Vec::new() };
+        }
+        for message in &request.messages[self.messages.len()..] {
+            self.hasher.update(b"\n");
+            self.hasher.update(canonical(message.clone()));
+            self.messages.push(message.clone());
+        }
+        self.hasher.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// The JSON of a value, keys in order.
+fn canonical(mut value: Value) -> String {
+    sort(&mut value);
+    value.to_string()
 }
 
 fn sort(value: &mut Value) {

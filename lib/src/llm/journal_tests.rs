@@ -4,7 +4,7 @@ use std::time::Duration;
 use memtrial_testkit::{Act, FakeServer};
 
 use super::*;
-use crate::llm::{Endpoint, OpenAi, Replay, Secret};
+use crate::llm::{Api, Endpoint, OpenAi, Replay, Secret};
 
 const CANARY: &str = "sk-canary-0123456789";
 
@@ -36,7 +36,7 @@ impl Bench {
 
 fn request(n: usize) -> Request {
     let messages = vec![json!({"role": "user", "content": n.to_string()})];
-    Request { messages, tools: vec![], params: Default::default(), seed: None }
+    Request { api: Api::Chat, messages, tools: vec![], params: Default::default(), seed: None }
 }
 
 async fn ask(model: &impl Model, calls: std::ops::Range<usize>) -> Vec<Reply> {
@@ -128,10 +128,37 @@ async fn another_question_than_the_recorded_one_is_named() {
 #[test]
 fn the_order_of_keys_does_not_matter_to_the_digest() {
     let asked = |text: &str| Request { messages: vec![serde_json::from_str(text).unwrap()], ..request(0) };
+    let digest = |model: &str, request: &Request| Asked::default().digest(model, request);
     let one = digest("m", &asked(r#"{"role": "user", "content": [{"a": 1, "b": 2}]}"#));
     assert_eq!(one, digest("m", &asked(r#"{"content": [{"b": 2, "a": 1}], "role": "user"}"#)));
     assert_ne!(one, digest("m", &asked(r#"{"content": [{"b": 1, "a": 2}], "role": "user"}"#)));
     assert_eq!(one.len(), 64);
+}
+
+#[test]
+fn a_conversation_that_grew_has_the_digest_of_the_whole() {
+    let mut asked = Asked::default();
+    let message = |n: usize| json!({"role": "user", "content": n.to_string()});
+    let conversation =
+        |ns: &[usize]| Request { messages: ns.iter().copied().map(message).collect(), ..request(0) };
+    for request in [
+        conversation(&[1]),
+        conversation(&[1, 2, 3]),
+        conversation(&[1, 2, 3]),
+        // What was shown before is not there any more.
+        conversation(&[1, 3]),
+        conversation(&[1]),
+        Request { seed: Some(9), ..conversation(&[1, 2]) },
+        Request { api: Api::Responses, seed: Some(9), ..conversation(&[1, 2]) },
+    ] {
+        assert_eq!(asked.digest("m", &request), Asked::default().digest("m", &request));
+    }
+    let other = Request { api: Api::Responses, ..conversation(&[1]) };
+    assert_ne!(Asked::default().digest("m", &conversation(&[1])), Asked::default().digest("m", &other));
+    // Where one message ends and the next begins is part of it.
+    let joined = Request { messages: vec![json!([1, 2])], ..request(0) };
+    let apart = Request { messages: vec![json!(1), json!(2)], ..request(0) };
+    assert_ne!(Asked::default().digest("m", &joined), Asked::default().digest("m", &apart));
 }
 
 #[tokio::test]
@@ -162,7 +189,7 @@ async fn a_reply_written_while_its_caller_went_away_is_not_asked_for_again() {
     let bench = Bench::new();
     let journal = bench.open().unwrap();
     let reply = ask(&journal, 0..1).await.remove(0);
-    let entry = Entry { n: 2, request_sha256: digest("m", &request(1)), reply };
+    let entry = Entry { n: 2, request_sha256: Asked::default().digest("m", &request(1)), reply };
     lock(&journal.log).append(entry).unwrap();
     ask(&journal, 1..3).await;
     assert_eq!(bench.server.count(), 2);

@@ -10,11 +10,13 @@ mod journal;
 mod price;
 mod probe;
 mod replay;
+mod responses;
 mod stream;
 
 pub use client::{Limiter, OnRetry, OpenAi};
 pub use endpoint::{Endpoint, Secret};
-pub use journal::{Journaled, spent};
+pub(crate) use journal::take_alone;
+pub use journal::{Journaled, recorded, spent};
 pub use price::{Price, Prices};
 pub use probe::{Probe, SeedSupport, probe, probe_seed};
 pub use replay::{Replay, recorded_run};
@@ -61,6 +63,22 @@ impl Cost {
         paid_usd: Some(0.0),
     };
 
+    /// What this cost is above another that is part of it.
+    #[must_use]
+    pub fn minus(self, part: Self) -> Self {
+        let rest = |all: Option<f64>, part: Option<f64>| Some((all? - part?).max(0.0));
+        Self {
+            calls: self.calls.saturating_sub(part.calls),
+            prompt_tokens: self.prompt_tokens.saturating_sub(part.prompt_tokens),
+            cached_tokens: self.cached_tokens.saturating_sub(part.cached_tokens),
+            completion_tokens: self.completion_tokens.saturating_sub(part.completion_tokens),
+            seconds: (self.seconds - part.seconds).max(0.0),
+            unmetered_calls: self.unmetered_calls.saturating_sub(part.unmetered_calls),
+            list_usd: rest(self.list_usd, part.list_usd),
+            paid_usd: rest(self.paid_usd, part.paid_usd),
+        }
+    }
+
     /// This cost shared equally by `served` trials; counts are rounded up, so that no cost disappears.
     #[must_use]
     pub fn divided(self, served: u64) -> Self {
@@ -95,10 +113,23 @@ impl Cost {
     }
 }
 
-/// One chat completion to ask for.
+/// Which of OpenAI's two interfaces a request is written for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Api {
+    /// Chat completions: `/chat/completions`.
+    #[default]
+    Chat,
+    /// The Responses API, used without state on the server: `/responses`.
+    Responses,
+}
+
+/// One answer to ask for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Request {
-    /// Messages in the wire format of OpenAI chat completions.
+    /// The interface that messages and tools are written for.
+    pub api: Api,
+    /// Messages in the wire format of chat completions, or the `input` items of the Responses API.
     pub messages: Vec<Value>,
     /// Tools in the same format; empty: none are sent.
     pub tools: Vec<Value>,
@@ -111,11 +142,12 @@ pub struct Request {
 /// A model's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
-    /// `choices[0].message`, untouched.
+    /// `choices[0].message`, untouched; of the Responses API the whole response.
     pub message: Value,
-    /// `choices[0].finish_reason`.
+    /// `choices[0].finish_reason`; of the Responses API `length` where the reply hit its limit of tokens, else the
+    /// response's `status`.
     pub finish_reason: Option<String>,
-    /// The whole response, untouched.
+    /// The whole response, untouched; null where it is the message.
     pub response: Value,
     /// What it cost.
     pub cost: Cost,
@@ -149,6 +181,8 @@ pub enum LlmError {
         reason: String,
         /// How often it was tried.
         attempts: u32,
+        /// The HTTP status of the last failure; `None`: the connection failed, or the reply could not be used.
+        status: Option<u16>,
     },
     /// The endpoint refused the request for good (authentication, unknown model, bad parameter).
     #[error("model endpoint {endpoint} refused the request: HTTP {status}: {reason}")]
@@ -198,7 +232,7 @@ pub enum LlmError {
     },
 }
 
-/// Something that answers chat completions.
+/// Something that answers.
 #[async_trait]
 pub trait Model: Send + Sync {
     /// Asks once (retries inside).

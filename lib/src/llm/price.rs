@@ -80,9 +80,11 @@ impl Prices {
 /// counted, the money is not.
 pub(super) fn cost_of(response: &Value, price: Option<&Price>) -> Cost {
     let usage = &response["usage"];
-    let prompt = count(&usage["prompt_tokens"]);
-    let completion = count(&usage["completion_tokens"]);
+    // The second spelling is that of the Responses API.
+    let prompt = count(&usage["prompt_tokens"]).or_else(|| count(&usage["input_tokens"]));
+    let completion = count(&usage["completion_tokens"]).or_else(|| count(&usage["output_tokens"]));
     let cached = count(&usage["prompt_tokens_details"]["cached_tokens"])
+        .or_else(|| count(&usage["input_tokens_details"]["cached_tokens"]))
         .or_else(|| count(&usage["prompt_cache_hit_tokens"]))
         .unwrap_or(0);
     let mut cost = Cost {
@@ -132,6 +134,10 @@ mod tests {
         let deepseek = json!({"usage": {"prompt_tokens": 10, "completion_tokens": 2, "prompt_cache_hit_tokens": 4,
             "prompt_cache_miss_tokens": 6, "prompt_tokens_details": null}});
         assert_eq!(cost_of(&deepseek, None).cached_tokens, 4);
+        let responses = json!({"usage": {"input_tokens": 10, "output_tokens": 2, "input_tokens_details":
+            {"cached_tokens": 3}}});
+        let cost = cost_of(&responses, None);
+        assert_eq!((cost.prompt_tokens, cost.completion_tokens, cost.cached_tokens), (10, 2, 3));
         let floats = json!({"usage": {"prompt_tokens": 10.0, "completion_tokens": 2.0}});
         assert_eq!(cost_of(&floats, None).prompt_tokens, 10);
         let more_cached_than_sent = json!({"usage": {"prompt_tokens": 10, "completion_tokens": 2,

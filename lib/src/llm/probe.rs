@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, json};
 
 use super::http::Transport;
-use super::{Cost, Endpoint, LlmError, Model, OpenAi, Reply, Request, Secret};
+use super::{Api, Cost, Endpoint, LlmError, Model, OpenAi, Reply, Request, Secret};
 
 /// How long a probe waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -75,7 +75,13 @@ fn random_words(seed: Option<u64>) -> Request {
     let prompt = "Write ten random English words on one line, separated by spaces. Write nothing else.";
     let mut params = Map::new();
     params.insert("temperature".into(), json!(1.0));
-    Request { messages: vec![json!({"role": "user", "content": prompt})], tools: Vec::new(), params, seed }
+    Request {
+        api: Api::Chat,
+        messages: vec![json!({"role": "user", "content": prompt})],
+        tools: Vec::new(),
+        params,
+        seed,
+    }
 }
 
 #[cfg(test)]

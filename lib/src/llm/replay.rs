@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::{Cost, LlmError, Model, Reply, Request};
+use super::responses;
+use super::{Api, Cost, LlmError, Model, Reply, Request};
 use crate::task::InstanceId;
 use crate::trajectory::{Trajectory, recorded_replies};
 
@@ -60,12 +61,21 @@ impl Replay {
 
 #[async_trait]
 impl Model for Replay {
-    /// The next recorded answer. It costs nothing: what the recorded run used stays in the response.
-    async fn complete(&self, _: &Request) -> Result<Reply, LlmError> {
+    /// The next recorded answer, in the form of the interface that is asked. It costs nothing: what the recorded run
+    /// used stays in the response.
+    async fn complete(&self, request: &Request) -> Result<Reply, LlmError> {
         let n = self.next.fetch_add(1, Ordering::Relaxed);
         let (message, response) =
             self.turns.get(n).cloned().ok_or(LlmError::Exhausted { number: n as u64 + 1 })?;
-        let finish_reason = response["choices"][0]["finish_reason"].as_str().map(str::to_owned);
+        let recorded = response["choices"][0]["finish_reason"].as_str().map(str::to_owned);
+        let (message, finish_reason) = match request.api {
+            Api::Chat => (responses::to_chat(message), recorded),
+            Api::Responses => {
+                let message = responses::from_chat(message);
+                let ending = responses::ending(&message).ok().flatten();
+                (message, ending)
+            }
+        };
         Ok(Reply { message, finish_reason, response, cost: Cost { calls: 1, ..Cost::ZERO } })
     }
 
@@ -80,7 +90,7 @@ mod tests {
     use serde_json::json;
 
     fn request() -> Request {
-        Request { messages: vec![], tools: vec![], params: Default::default(), seed: None }
+        Request { api: Api::Chat, messages: vec![], tools: vec![], params: Default::default(), seed: None }
     }
 
     #[tokio::test]

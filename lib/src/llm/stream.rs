@@ -1,7 +1,8 @@
 //! A reply that arrives as server-sent events, joined into the response it stands for.
 //!
 //! Only a stream that said how it ended (a `finish_reason`) becomes a response: one that was cut, however politely, is
-//! a failed try and never a short answer.
+//! a failed try and never a short answer. The Responses API repeats the whole response in its last event, which is all
+//! that is taken from such a stream.
 
 use std::collections::BTreeMap;
 
@@ -26,6 +27,8 @@ pub(super) struct Joiner {
     done: bool,
     /// An error that the endpoint sent in place of a chunk.
     error: Option<Value>,
+    /// The response that the last event of a stream of the Responses API holds.
+    whole: Option<Value>,
 }
 
 impl Joiner {
@@ -51,6 +54,9 @@ impl Joiner {
         self.event()?;
         if let Some(error) = self.error {
             return Ok(json!({ "error": error }));
+        }
+        if let Some(whole) = self.whole {
+            return Ok(whole);
         }
         let Some(finish_reason) = self.finish_reason else {
             return Err("the stream ended in the middle of the reply".into());
@@ -105,6 +111,19 @@ impl Joiner {
     fn chunk(&mut self, mut chunk: Map<String, Value>) -> Result<(), String> {
         if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
             self.error = Some(error.clone());
+        }
+        // Events of the Responses API are typed, chunks of chat completions are not.
+        match chunk.get("type").and_then(Value::as_str) {
+            Some("response.completed" | "response.incomplete" | "response.failed") => {
+                self.whole = chunk.remove("response");
+                return Ok(());
+            }
+            Some("error") => {
+                self.error.get_or_insert(Value::Object(chunk));
+                return Ok(());
+            }
+            Some(_) => return Ok(()),
+            None => {}
         }
         if let Some(Value::Array(choices)) = chunk.remove("choices") {
             for choice in choices.iter().filter(|choice| choice["index"].as_u64().unwrap_or(0) == 0) {

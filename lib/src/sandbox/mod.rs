@@ -337,6 +337,9 @@ pub trait Backend: Send + Sync {
     /// `namespaces`, `docker` or `local`.
     fn name(&self) -> &'static str;
 
+    /// The folder for what processes on this machine share: layers, locks.
+    fn cache(&self) -> &std::path::Path;
+
     /// Starts a sandbox for real and reports what it can bound.
     async fn check(&self) -> Health;
 
@@ -353,6 +356,12 @@ pub trait Backend: Send + Sync {
 
     /// Keeps what the sandbox wrote as a layer under this key and closes it. Atomic: a layer is whole or absent.
     async fn commit(&self, sandbox: Box<dyn Sandbox>, key: &str) -> Result<(), SandboxError>;
+
+    /// What an image says of itself besides its files: variables, labels, the commands that made it; place and text.
+    /// Nothing where a back end's images say nothing.
+    async fn describe(&self, _image: &Image) -> Result<Vec<(String, String)>, SandboxError> {
+        Ok(Vec::new())
+    }
 
     /// Drops a layer and what it alone holds.
     async fn drop_layer(&self, key: &str) -> Result<(), SandboxError>;

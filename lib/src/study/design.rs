@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::StudyError;
+use crate::agent::TrajectoryFormat;
 use crate::dataset::Chronology;
 use crate::llm::Endpoint;
 use crate::sandbox::{Limits, Mount};
@@ -113,6 +114,9 @@ pub struct Agent {
     pub command_timeout: Option<u64>,
     /// Tokens the model is shown at most.
     pub context_limit: Option<u64>,
+    /// Which files tell of a run.
+    #[serde(skip_serializing_if = "is_default")]
+    pub trajectory_format: TrajectoryFormat,
 }
 
 /// Where commands run.
@@ -193,6 +197,11 @@ impl Default for Stats {
     fn default() -> Self {
         Self { seed: 20_260_920 }
     }
+}
+
+/// What does not change a run does not change the lock of a study that leaves it out.
+fn is_default(format: &TrajectoryFormat) -> bool {
+    *format == TrajectoryFormat::default()
 }
 
 fn one() -> u32 {

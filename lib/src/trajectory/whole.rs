@@ -204,15 +204,53 @@ impl Serialize for Trajectory {
 /// # Errors
 /// When the folder cannot be written; a file that was there before is untouched then.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_atomic_with(path, |error| error, |out| out.write_all(bytes))
+}
+
+/// Writes a file in one step where there is none of this name: of several processes exactly one gets `true`.
+///
+/// # Errors
+/// When the folder cannot be written.
+pub fn create_atomic(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let (folder, mut file) = temporary_beside(path)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    match file.persist_noclobber(path) {
+        Ok(_) => std::fs::File::open(folder)?.sync_all().map(|()| true),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error.error),
+    }
+}
+
+/// As [`write_atomic`], for what is made while it is written.
+///
+/// # Errors
+/// As [`write_atomic`], as `failed` words it; or what `fill` fails with.
+pub(super) fn write_atomic_with<T, E>(
+    path: &Path,
+    failed: impl Fn(io::Error) -> E,
+    fill: impl FnOnce(&mut dyn Write) -> Result<T, E>,
+) -> Result<T, E> {
+    let (folder, file) = temporary_beside(path).map_err(&failed)?;
+    let mut out = io::BufWriter::new(file);
+    let made = fill(&mut out)?;
+    let keep = |file: tempfile::NamedTempFile| {
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| error.error)?;
+        std::fs::File::open(folder)?.sync_all()
+    };
+    out.into_inner().map_err(io::IntoInnerError::into_error).and_then(keep).map_err(failed)?;
+    Ok(made)
+}
+
+/// An empty temporary file beside `path`, and the folder of both.
+fn temporary_beside(path: &Path) -> io::Result<(&Path, tempfile::NamedTempFile)> {
     use std::os::unix::fs::PermissionsExt;
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // The umask narrows this as for any other file; a temporary file would else be the owner's alone.
     let permissions = std::fs::Permissions::from_mode(0o666);
-    let mut file = tempfile::Builder::new().prefix(".tmp-").permissions(permissions).tempfile_in(folder)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    std::fs::File::open(folder)?.sync_all()
+    let file = tempfile::Builder::new().prefix(".tmp-").permissions(permissions).tempfile_in(folder)?;
+    Ok((folder, file))
 }
 
 #[cfg(test)]

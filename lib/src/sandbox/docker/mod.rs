@@ -7,7 +7,7 @@ mod owner;
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -234,6 +234,10 @@ impl Backend for Docker {
         NAME
     }
 
+    fn cache(&self) -> &Path {
+        &self.cache
+    }
+
     async fn check(&self) -> Health {
         let format = "{{.Server.Version}}";
         let version = match self.engine.run("ask for its version", &["version", "--format", format]).await {
@@ -287,6 +291,14 @@ impl Backend for Docker {
         let committed = self.engine.run("commit", &["commit", &sandbox.container.name, &image]).await;
         sandbox.close().await?;
         committed.map(drop)
+    }
+
+    async fn describe(&self, image: &Image) -> Result<Vec<(String, String)>, SandboxError> {
+        let image = self.image(image).await?;
+        let config = self.engine.run("read an image", &["image", "inspect", &image]).await?;
+        let steps = ["history", "--no-trunc", "--format", "{{.CreatedBy}}", &image];
+        let steps = self.engine.run("read an image's history", &steps).await?;
+        Ok(engine::facts(&image, &config, &steps))
     }
 
     async fn drop_layer(&self, key: &str) -> Result<(), SandboxError> {

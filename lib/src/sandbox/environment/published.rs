@@ -81,20 +81,25 @@ impl Environments {
         let held = images.hold(&name).await.map_err(of_image)?;
         let key = self.published_key(task, &held);
         let turn = self.building.lock().await.entry(key.clone()).or_default().clone();
+        // What is known of an earlier layer says nothing: it goes with its image.
         let _turn = turn.lock().await;
         if !self.backend.has_layer(&key).await? {
-            let place = self.build_published(task, &held, &key).await?;
-            images.built(&held, &key).await.map_err(of_image)?;
-            self.places.lock().await.insert(key.clone(), place);
+            let _alone = self.among_processes(&key).await?;
+            if !self.backend.has_layer(&key).await? {
+                let place = self.build_published(task, &held, &key).await?;
+                images.built(&held, &key).await.map_err(of_image)?;
+                self.places.lock().await.insert(key.clone(), place);
+            }
         }
-        let spec = Spec { network: Network::None, ..self.spec(Image::Layer(key.clone()), false) };
+        let layer = Image::Layer(self.latest(&key).await?.0);
+        let spec = Spec { network: Network::None, ..self.spec(layer, false) };
         let known = self.places.lock().await.get(&key).cloned();
         let place = match known {
             Some(place) => place,
             None => self.read_place(task, &spec).await?,
         };
-        self.places.lock().await.insert(key, place.clone());
-        Ok(Environment { backend: self.backend.clone(), spec, place, held: Some(Arc::new(held)) })
+        self.places.lock().await.insert(key.clone(), place.clone());
+        Ok(Environment { backend: self.backend.clone(), spec, place, key, held: Some(Arc::new(held)) })
     }
 
     fn published_key(&self, task: &SolverView, held: &Held) -> String {
