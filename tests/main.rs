@@ -8,6 +8,7 @@ mod compare;
 mod gateway;
 mod grade;
 mod history;
+mod images;
 mod kills;
 mod memory;
 mod sandbox;

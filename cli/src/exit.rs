@@ -101,6 +101,7 @@ impl From<memtrial::study::StudyError> for Failure {
     fn from(error: memtrial::study::StudyError) -> Self {
         match error {
             memtrial::study::StudyError::Out(error) => error.into(),
+            error @ memtrial::study::StudyError::Images(_) => Self::environment(error),
             _ => Self::input(error),
         }
     }

@@ -6,6 +6,8 @@ mod doctor;
 mod gateway;
 mod grade;
 mod history;
+mod image;
+mod registry;
 mod rooms;
 mod sandbox;
 mod study;
@@ -36,6 +38,8 @@ enum Command {
     Task(task::Args),
     /// Shows what a target may learn from.
     History(history::Args),
+    /// Fetches, lists and drops published images.
+    Image(image::Args),
     /// Runs the agent on one task.
     Agent(agent::Args),
     /// Applies predictions, runs the tests and reaches verdicts.
@@ -72,6 +76,7 @@ async fn dispatch(command: Command) -> Outcome {
         Command::Doctor(args) => doctor::run(args).await,
         Command::Task(args) => task::run(args).await,
         Command::History(args) => history::run(args).await,
+        Command::Image(args) => image::run(args).await,
         Command::Agent(args) => agent::run(args).await,
         Command::Grade(args) => grade::run(args).await,
         Command::Study(args) => study::run(args).await,

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use memtrial::sandbox::conformance::{self, Canary, Case, Holder, Options, Outcome};
+use memtrial::sandbox::environment::Base;
 use memtrial::sandbox::{self, Backend, Exec, Image, Limits, Network, Spec};
-use memtrial::study;
 
 use super::rooms::{CacheArgs, backend};
 use crate::exit::{Exit, Failure, Outcome as Done};
@@ -115,8 +115,13 @@ async fn check(args: Check) -> Done {
 
 impl Room {
     fn open(&self) -> Result<(std::sync::Arc<dyn Backend>, Image), Failure> {
-        let image = study::image(&self.base).map_err(|reason| Failure::usage(anyhow::anyhow!(reason)))?;
-        Ok((backend(&self.sandbox, &self.cache)?, image))
+        let usage = |reason: String| Failure::usage(anyhow::anyhow!(reason));
+        match Base::parse(&self.base).map_err(usage)? {
+            Base::Image(image) => Ok((backend(&self.sandbox, &self.cache)?, image)),
+            Base::Published(_) => {
+                Err(usage("a published image is a task's: name one with image:NAME".into()))
+            }
+        }
     }
 
     /// This program again, in a sandbox of the same kind.

@@ -4,12 +4,13 @@
 mod cpus;
 mod disk;
 mod engine;
+mod images;
 mod owner;
 
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -18,6 +19,7 @@ use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 
 use super::conformance::Claim;
+use super::images::{ImageSettings, Images};
 use super::limits::Lease;
 use super::link::Link;
 use super::namespaces::{check_key, unique};
@@ -47,6 +49,8 @@ const CLEARING: Duration = Duration::from_secs(60);
 pub struct Docker {
     engine: Engine,
     cache: PathBuf,
+    settings: ImageSettings,
+    images: OnceLock<Arc<Images>>,
     cleared: OnceCell<()>,
     cpus: OnceCell<Option<Cpus>>,
 }
@@ -56,7 +60,15 @@ impl Docker {
     pub fn new(program: impl Into<PathBuf>, cache: PathBuf) -> Self {
         let cache = std::path::absolute(&cache).unwrap_or(cache);
         let engine = Engine { program: program.into(), host: None, folder: cache.clone() };
-        Self { engine, cache, cleared: OnceCell::new(), cpus: OnceCell::new() }
+        let (settings, images) = (ImageSettings::default(), OnceLock::new());
+        Self { engine, cache, settings, images, cleared: OnceCell::new(), cpus: OnceCell::new() }
+    }
+
+    /// Fetches and keeps published images in this way.
+    #[must_use]
+    pub fn images(mut self, settings: ImageSettings) -> Self {
+        self.settings = settings;
+        self
     }
 
     /// Speaks to the engine at this address (`DOCKER_HOST`) instead of the environment's.
@@ -261,6 +273,14 @@ impl Backend for Docker {
 
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>, SandboxError> {
         Ok(Box::new(self.open(spec).await?))
+    }
+
+    fn images(&self) -> Option<Arc<Images>> {
+        let make = || {
+            let pulls = images::Pulls::new(self.engine.clone(), self.settings.clone());
+            Arc::new(Images::new(self.cache.join(NAME).join("images"), pulls, self.settings.clone()))
+        };
+        Some(self.images.get_or_init(make).clone())
     }
 
     async fn has_layer(&self, key: &str) -> Result<bool, SandboxError> {

@@ -1,10 +1,12 @@
 //! The back end `namespaces`: kernel namespaces, overlays and control groups, without a daemon, as root or as an
 //! ordinary user.
 
+mod images;
 mod layers;
 mod scratch;
 
 use std::any::Any;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,12 +18,14 @@ use tokio::process::Command;
 use tokio::sync::{OnceCell, Semaphore};
 
 use super::conformance::Claim;
+use super::images::{ImageSettings, Images};
 use super::limits::Lease;
 use super::link::Link;
 use super::{
     Backend, Exec, Health, Image, Limits, NOT_KEPT, Network, Output, Sandbox, SandboxError, Spec, program,
 };
-use layers::Layers;
+use images::Folders;
+use layers::{Layers, Stack};
 
 pub(in crate::sandbox) use layers::check_key;
 pub(in crate::sandbox) use scratch::unique;
@@ -39,6 +43,8 @@ const REMOVALS: u32 = 8;
 pub struct Namespaces {
     cache: PathBuf,
     layers: Layers,
+    folders: Arc<Folders>,
+    images: Arc<Images>,
     cleared: OnceCell<()>,
     removals: Arc<Semaphore>,
 }
@@ -48,8 +54,19 @@ impl Namespaces {
     pub fn new(cache: PathBuf) -> Self {
         let cache = std::path::absolute(&cache).unwrap_or(cache);
         let layers = Layers::new(cache.join(NAME).join("layers"));
+        let folder = cache.join(NAME).join("images");
+        let folders = Arc::new(Folders::new(folder.clone(), layers.clone()));
+        let images = Arc::new(Images::new(folder, folders.clone(), ImageSettings::default()));
         let removals = Arc::new(Semaphore::new(REMOVALS as usize));
-        Self { cache, layers, cleared: OnceCell::new(), removals }
+        Self { cache, layers, folders, images, cleared: OnceCell::new(), removals }
+    }
+
+    /// Fetches and keeps published images in this way.
+    #[must_use]
+    pub fn images(mut self, settings: ImageSettings) -> Self {
+        let folder = self.cache.join(NAME).join("images");
+        self.images = Arc::new(Images::new(folder, self.folders.clone(), settings));
+        self
     }
 
     fn scratch(&self) -> PathBuf {
@@ -87,13 +104,14 @@ impl Namespaces {
     async fn open(&self, spec: &Spec) -> Result<NamespaceSandbox, SandboxError> {
         let runner = self.prepare().await?;
         let stack = self.layers.stack(&spec.image).map_err(|reason| failed("start on a layer", reason))?;
+        let Bottom { base, layers, lease } = self.bottom(stack).await?;
         let id = unique();
         let cpus = Lease::here(spec.limits.cpus);
         let enter = Enter {
             scratch: self.scratch().join(&id),
             id,
-            base: base(&stack.base)?,
-            layers: stack.layers,
+            base,
+            layers,
             upper: upper(spec),
             limits: bounds(&spec.limits),
             cpu_set: cpus.cpus().to_vec(),
@@ -123,8 +141,36 @@ impl Namespaces {
             link,
             removals: self.removals.clone(),
             _cpus: cpus,
+            _image: lease,
         };
         Ok(sandbox)
+    }
+
+    /// The lowest folder and those above it, topmost first. An image's layers lie below the committed ones.
+    async fn bottom(&self, stack: Stack) -> Result<Bottom, SandboxError> {
+        let Stack { base, mut layers } = stack;
+        match base {
+            Image::Host | Image::Layer(_) => Ok(Bottom { base: Base::Host, layers, lease: None }),
+            Image::Rootfs(path) => {
+                let path = fs::canonicalize(path)
+                    .map_err(|error| failed("find the root file system", error.to_string()))?;
+                Ok(Bottom { base: Base::Rootfs(path), layers, lease: None })
+            }
+            Image::Container(name) => {
+                let found = self.images.layers_of(&name).await;
+                let found = found.map_err(|error| failed("find an image", error.to_string()))?;
+                let Some((found, lease)) = found else {
+                    let hint = format!("fetch it: memtrial image pull {name}");
+                    let reason = format!("there is no image {name} here");
+                    return Err(SandboxError::Unavailable { backend: NAME, reason, hint });
+                };
+                let mut folders = self.folders.stack(&found).into_iter();
+                let bottom =
+                    folders.next().ok_or_else(|| failed("find an image", "it has no layer".to_owned()))?;
+                layers.extend(folders.rev());
+                Ok(Bottom { base: Base::Rootfs(bottom.join("root")), layers, lease: Some(lease) })
+            }
+        }
     }
 
     async fn not_started(&self, link: &mut Link, scratch: &Path) -> SandboxError {
@@ -151,20 +197,12 @@ fn failed(action: &str, reason: String) -> SandboxError {
     SandboxError::Failed { backend: NAME, action: action.to_owned(), reason }
 }
 
-fn base(image: &Image) -> Result<Base, SandboxError> {
-    match image {
-        Image::Rootfs(path) => {
-            let path = fs::canonicalize(path)
-                .map_err(|error| failed("find the root file system", error.to_string()))?;
-            Ok(Base::Rootfs(path))
-        }
-        Image::Container(name) => Err(SandboxError::Unavailable {
-            backend: NAME,
-            reason: format!("{name} is a container image"),
-            hint: "use --sandbox docker, or a root file system in a folder".to_owned(),
-        }),
-        Image::Host | Image::Layer(_) => Ok(Base::Host),
-    }
+/// What a sandbox lies on.
+struct Bottom {
+    base: Base,
+    /// Topmost first.
+    layers: Vec<PathBuf>,
+    lease: Option<File>,
 }
 
 /// A memory file system bounds what is written exactly, but counts as the sandbox's memory and cannot be kept: it is
@@ -232,6 +270,10 @@ impl Backend for Namespaces {
         Ok(Box::new(self.open(spec).await?))
     }
 
+    fn images(&self) -> Option<Arc<Images>> {
+        Some(self.images.clone())
+    }
+
     async fn has_layer(&self, key: &str) -> Result<bool, SandboxError> {
         check_key(key).map_err(|error| failed("look for a layer", error.to_string()))?;
         Ok(self.layers.has(key))
@@ -295,6 +337,8 @@ struct NamespaceSandbox {
     link: Link,
     removals: Arc<Semaphore>,
     _cpus: Lease,
+    /// Holds the published image that it lies on.
+    _image: Option<File>,
 }
 
 impl NamespaceSandbox {
