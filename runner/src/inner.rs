@@ -39,6 +39,7 @@ pub fn run(pipe: &str) -> Result<()> {
     root::build(&inner)?;
     limits::apply_rlimits(&inner.enter.limits, inner.limits.is_none())?;
     privileges::drop_most()?;
+    let gateway = inner.enter.gateway;
     let limits = Some(inner.limits.unwrap_or_else(|| "rlimits".to_owned()));
-    serve(Serve { root: PathBuf::from("/"), limits, oom: events })
+    serve(Serve { root: PathBuf::from("/"), limits, oom: events, gateway })
 }

@@ -1,6 +1,6 @@
 //! The program inside a sandbox.
 //!
-//! `serve [ROOT]` answers requests; `enter` makes a sandbox of namespaces around itself and serves it.
+//! `serve [ROOT]` answers requests, `serve --gateway` with a way out besides; `enter` makes a sandbox of namespaces around itself and serves it.
 
 mod capture;
 mod disk;
@@ -14,6 +14,7 @@ mod network;
 mod oom;
 mod outer;
 mod privileges;
+mod relay;
 mod root;
 mod serve;
 mod tree;
@@ -22,6 +23,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use memtrial_runner::enter::exit;
+use memtrial_runner::gateway;
 
 use crate::fault::Fault;
 
@@ -29,11 +31,12 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments.as_slice() {
-        ["serve"] => serve("/"),
-        ["serve", root] => serve(root),
+        ["serve"] => serve("/", false),
+        ["serve", gateway::FLAG] => serve("/", true),
+        ["serve", root] => serve(root, false),
         ["enter"] => inherited::keep_back().and_then(|()| outer::run()),
         ["inner", pipe] => inner::run(pipe).map(|()| exit::DONE),
-        _ => Err(Fault("usage: memtrial-runner serve [ROOT] | enter".into())),
+        _ => Err(Fault("usage: memtrial-runner serve [ROOT | --gateway] | enter".into())),
     };
     match outcome {
         Ok(code) => ExitCode::from(code),
@@ -44,8 +47,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn serve(root: &str) -> Result<u8, Fault> {
+fn serve(root: &str, gateway: bool) -> Result<u8, Fault> {
     inherited::keep_back()?;
-    let serve = serve::Serve { root: root.into(), limits: None, oom: None };
+    let serve = serve::Serve { root: root.into(), limits: None, oom: None, gateway };
     serve::serve(serve).map(|()| exit::DONE)
 }

@@ -4,6 +4,7 @@
 mod bounds;
 mod commands;
 mod files;
+mod gateway;
 mod isolation;
 mod trees;
 
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 use futures::future::BoxFuture;
 use serde::Serialize;
 
-use super::{Backend, Exec, Image, Limits, Network, Output, Sandbox, SandboxError, Spec};
+use super::{Backend, Exec, GATEWAY_PORT, Image, Limits, Network, Output, Sandbox, SandboxError, Spec};
 
 /// What a suite runs with.
 #[derive(Debug, Clone)]
@@ -109,8 +110,14 @@ type Try<'a> = fn(&'a Bench<'a>) -> BoxFuture<'a, Result<(), Wrong>>;
 
 /// All cases, with the promise that each rests on.
 fn cases<'a>() -> Vec<(&'static str, Option<Claim>, Try<'a>)> {
-    let groups: [Vec<(&'static str, Option<Claim>, Try<'a>)>; 5] =
-        [commands::cases(), trees::cases(), bounds::cases(), files::cases(), isolation::cases()];
+    let groups: [Vec<(&'static str, Option<Claim>, Try<'a>)>; 6] = [
+        commands::cases(),
+        trees::cases(),
+        bounds::cases(),
+        files::cases(),
+        isolation::cases(),
+        gateway::cases(),
+    ];
     groups.into_iter().flatten().collect()
 }
 
@@ -147,15 +154,20 @@ impl Bench<'_> {
     }
 
     async fn start_with(&self, change: impl FnOnce(&mut Spec)) -> Result<Box<dyn Sandbox>, Wrong> {
-        let mut spec = Spec {
+        let mut spec = self.spec();
+        change(&mut spec);
+        Ok(self.backend.start(&spec).await?)
+    }
+
+    fn spec(&self) -> Spec {
+        Spec {
             image: self.options.image.clone(),
             limits: Limits { memory: 512 << 20, processes: 256, cpus: 2.0, disk: 1 << 30 },
             network: Network::None,
             mounts: Vec::new(),
             keep: false,
-        };
-        change(&mut spec);
-        Ok(self.backend.start(&spec).await?)
+            gateway: None,
+        }
     }
 }
 

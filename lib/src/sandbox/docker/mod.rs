@@ -11,13 +11,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use memtrial_runner::gateway;
 use rustix::process::{Resource, getrlimit};
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 
 use super::link::Link;
 use super::namespaces::{check_key, unique};
-use super::{Backend, Exec, Health, Image, NOT_KEPT, Network, Output, Sandbox, SandboxError, Spec, program};
+use super::{
+    Backend, Exec, Health, Image, Mount, NOT_KEPT, Network, Output, Sandbox, SandboxError, Spec, program,
+};
 use engine::{Engine, qualified};
 
 const NAME: &str = "docker";
@@ -111,6 +114,9 @@ impl Docker {
     }
 
     async fn open(&self, spec: &Spec) -> Result<DockerSandbox, SandboxError> {
+        if let Some(reason) = spec.misplaced_gateway() {
+            return Err(failed("start a container", reason));
+        }
         self.cleared
             .get_or_init(async || {
                 let _ = self.clear_stale().await;
@@ -193,11 +199,14 @@ fn create(spec: &Spec, name: &str, image: &str) -> Vec<String> {
         let limit = getrlimit(resource).maximum.unwrap_or(most).min(most);
         arguments.push(format!("--ulimit={name}={limit}:{limit}"));
     }
-    for mount in &spec.mounts {
+    let socket =
+        spec.gateway.iter().map(|socket| Mount { host: socket.clone(), inside: gateway::SOCKET.into() });
+    for mount in spec.mounts.iter().cloned().chain(socket) {
         let (host, inside) = (mount.host.display(), mount.inside.display());
         arguments.push(format!("--mount=type=bind,\"source={host}\",\"target={inside}\",readonly"));
     }
     arguments.extend([image.to_owned(), "serve".to_owned()]);
+    arguments.extend(spec.gateway.iter().map(|_| gateway::FLAG.to_owned()));
     arguments
 }
 
@@ -367,7 +376,7 @@ impl Sandbox for DockerSandbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::{Limits, Mount};
+    use crate::sandbox::Limits;
 
     #[test]
     fn a_container_is_created_with_every_bound() {
@@ -377,6 +386,7 @@ mod tests {
             network: Network::None,
             mounts: vec![Mount { host: "/a,b".into(), inside: "/c".into() }],
             keep: false,
+            gateway: Some("/run/g".into()),
         };
         let arguments = create(&spec, "n", "sha256:1").join("\n");
         for expected in [
@@ -389,10 +399,11 @@ mod tests {
             "--security-opt=no-new-privileges",
             "--ulimit=fsize=1048576:1048576",
             "--mount=type=bind,\"source=/a,b\",\"target=/c\",readonly",
+            "--mount=type=bind,\"source=/run/g\",\"target=/.memtrial-gateway\",readonly",
         ] {
             assert!(arguments.lines().any(|line| line == expected), "{expected} in\n{arguments}");
         }
-        assert!(arguments.ends_with("sha256:1\nserve"));
+        assert!(arguments.ends_with("sha256:1\nserve\n--gateway"));
     }
 
     #[tokio::test]

@@ -165,6 +165,7 @@ impl Environments {
             network: self.settings.install_network,
             mounts: self.settings.mounts.clone(),
             keep,
+            gateway: None,
         }
     }
 
