@@ -7,7 +7,7 @@ use memtrial::agent::{self, AgentError, Config, ConfigError, Finished, Loaded, S
 use memtrial::context::Full;
 use memtrial::dataset::{Chronology, History, HistoryStore, MergeDates, read_tasks};
 use memtrial::grade::files::write_json;
-use memtrial::llm::{self, Endpoint, Journaled, Model, OpenAi, Replay, Secret, recorded_run};
+use memtrial::llm::{self, Client, Endpoint, Journaled, Model, Replay, Secret, recorded_run};
 use memtrial::memory::host::{Host, Outcome as Memory, Setup};
 use memtrial::memory::{self, BlockTemplate, Budget, Query};
 use memtrial::sandbox::OutputLimit;
@@ -182,7 +182,7 @@ fn model(args: &RunArgs) -> Result<Box<dyn Model>, Failure> {
             }
             let address = url.clone();
             let model =
-                OpenAi::new(endpoint).map_err(Failure::input)?.telling(Arc::new(move |reason, wait| {
+                Client::new(endpoint).map_err(Failure::input)?.telling(Arc::new(move |reason, wait| {
                     ui::note(&format!("{address}: {reason}; asking again in {} s", wait.as_secs().max(1)));
                 }));
             Ok(Box::new(Journaled::open(&journal, model).map_err(Failure::environment)?))

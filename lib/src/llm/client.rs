@@ -1,41 +1,43 @@
-//! The client of OpenAI-compatible chat completions: one call, with its tries, its waits and its cost.
+//! The client of a model endpoint: one call, with its tries, its waits and its cost.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use backon::{ExponentialBuilder, Retryable};
 use serde_json::{Map, Value, json};
-use tokio::sync::Semaphore;
 
 use super::http::{Failure, Meaning, Transport};
+use super::limiter::{Gate, Limiter};
 use super::price::cost_of;
-use super::{Cost, Endpoint, LlmError, Model, Reply, Request};
+use super::{Api, Cost, Endpoint, LlmError, Model, Reply, Request, anthropic};
 
 /// Body fields that settings may not set: the request decides them.
 const RESERVED: [&str; 5] = ["messages", "model", "stream", "stream_options", "tools"];
 
-/// Bounds the requests under way at each address, over all solvers that share it.
-#[derive(Debug, Default)]
-pub struct Limiter(Mutex<BTreeMap<String, Arc<Semaphore>>>);
-
-impl Limiter {
-    /// The slots of this endpoint. Where several solvers share an address, the first one's `max-in-flight` holds.
-    fn slots(&self, endpoint: &Endpoint) -> Arc<Semaphore> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let slots = || Arc::new(Semaphore::new(endpoint.max_in_flight.clamp(1, Semaphore::MAX_PERMITS)));
-        known.entry(endpoint.base_url.clone()).or_insert_with(slots).clone()
-    }
+/// What the client is to send, in the endpoint's own format.
+#[derive(Debug, Clone)]
+pub(super) struct Ask {
+    /// The request body, without the wish for a stream.
+    pub body: Map<String, Value>,
+    /// Beta features (`anthropic-beta`), where a caller wants some.
+    pub beta: Option<String>,
 }
 
-/// A model behind an OpenAI-compatible endpoint.
+/// A call without an answer, and what its tries cost all the same.
+#[derive(Debug)]
+pub(super) struct Unanswered {
+    pub error: LlmError,
+    pub cost: Cost,
+}
+
+/// A model behind an endpoint that speaks one of the wire formats of [`Api`].
 ///
 /// ```no_run
-/// # use memtrial::llm::{Endpoint, Model, OpenAi, Request};
+/// # use memtrial::llm::{Client, Endpoint, Model, Request};
 /// # async fn ask() -> Result<(), memtrial::llm::LlmError> {
-/// let model = OpenAi::new(Endpoint::new("http://127.0.0.1:8000/v1", "example-model"))?;
+/// let model = Client::new(Endpoint::new("http://127.0.0.1:8000/v1", "example-model"))?;
 /// let messages = vec![serde_json::json!({"role": "user", "content": "Hello"})];
 /// let request = Request { messages, tools: Vec::new(), params: Default::default(), seed: None };
 /// let reply = model.complete(&request).await?;
@@ -44,19 +46,19 @@ impl Limiter {
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct OpenAi {
+pub struct Client {
     endpoint: Arc<Endpoint>,
     transport: Arc<Transport>,
-    slots: Arc<Semaphore>,
+    gate: Arc<Gate>,
     on_retry: Option<OnRetry>,
 }
 
 /// Hears why a try failed, and how long the next one waits.
 pub type OnRetry = Arc<dyn Fn(&str, Duration) + Send + Sync>;
 
-impl fmt::Debug for OpenAi {
+impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenAi").field("endpoint", &self.endpoint).finish_non_exhaustive()
+        f.debug_struct("Client").field("endpoint", &self.endpoint).finish_non_exhaustive()
     }
 }
 
@@ -66,7 +68,7 @@ struct Try {
     cost: Cost,
 }
 
-impl OpenAi {
+impl Client {
     /// A client with its own limit of requests under way.
     pub fn new(endpoint: Endpoint) -> Result<Self, LlmError> {
         Self::sharing(endpoint, &Limiter::default())
@@ -78,8 +80,8 @@ impl OpenAi {
         if let Some(reason) = fault(&endpoint) {
             return Err(LlmError::Setup { endpoint: transport.label, reason });
         }
-        let slots = limiter.slots(&endpoint);
-        Ok(Self { endpoint: Arc::new(endpoint), transport: Arc::new(transport), slots, on_retry: None })
+        let gate = limiter.gate(&transport.label, endpoint.max_in_flight);
+        Ok(Self { endpoint: Arc::new(endpoint), transport: Arc::new(transport), gate, on_retry: None })
     }
 
     /// The same client, telling of every try that failed and is made again.
@@ -88,50 +90,140 @@ impl OpenAi {
         Self { on_retry: Some(on_retry), ..self }
     }
 
-    /// The request body: the model, the messages as given, the tools where there are any, the parameters (the
-    /// request's win over the endpoint's), the seed and the wish for a stream.
-    fn body(&self, request: &Request) -> Value {
-        let mut body = Map::new();
-        body.insert("model".into(), json!(self.endpoint.model));
-        body.insert("messages".into(), Value::Array(request.messages.clone()));
+    /// Its settings.
+    pub(super) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// The endpoint's address, without secrets.
+    pub(super) fn label(&self) -> &str {
+        &self.transport.label
+    }
+
+    /// The request in the endpoint's format: the model, the messages as given, the tools where there are any, the
+    /// parameters (the request's win over the endpoint's) and the seed.
+    fn ask_for(&self, request: &Request) -> Result<Ask, LlmError> {
+        let mut chat = Map::new();
+        chat.insert("model".into(), json!(self.endpoint.model));
+        chat.insert("messages".into(), Value::Array(request.messages.clone()));
         if !request.tools.is_empty() {
-            body.insert("tools".into(), Value::Array(request.tools.clone()));
+            chat.insert("tools".into(), Value::Array(request.tools.clone()));
         }
+        let mut body = match self.endpoint.api {
+            Api::Openai => chat,
+            Api::Anthropic => anthropic::request(&chat).map_err(|reason| self.cannot_carry(reason))?,
+        };
         let params = self.endpoint.params.iter().chain(&request.params);
         for (key, value) in params.filter(|(key, _)| !RESERVED.contains(&key.as_str())) {
             body.insert(key.clone(), value.clone());
         }
-        if let Some(seed) = request.seed.filter(|_| self.endpoint.send_seed) {
+        let takes_seed = self.endpoint.send_seed && self.endpoint.api == Api::Openai;
+        if let Some(seed) = request.seed.filter(|_| takes_seed) {
             body.insert("seed".into(), json!(seed));
         }
-        if self.endpoint.stream {
-            body.insert("stream".into(), json!(true));
-            body.insert("stream_options".into(), json!({"include_usage": true}));
-        }
-        Value::Object(body)
+        Ok(Ask { body, beta: None })
     }
 
-    async fn attempt(&self, body: &Value) -> Result<Reply, Try> {
-        // The semaphore is never closed.
-        let _slot = self.slots.acquire().await;
+    pub(super) fn cannot_carry(&self, reason: String) -> LlmError {
+        LlmError::Untranslatable { endpoint: self.label().to_owned(), reason }
+    }
+
+    /// Asks, with retries. A failed call says what it cost.
+    pub(super) async fn ask(&self, ask: &Ask) -> Result<Reply, Unanswered> {
+        let mut ask = ask.clone();
+        if self.endpoint.stream {
+            ask.body.insert("stream".into(), json!(true));
+            if self.endpoint.api == Api::Openai {
+                ask.body.insert("stream_options".into(), json!({"include_usage": true}));
+            }
+        }
+        let seeded = ask.body.contains_key("seed");
+        let body = Value::Object(ask.body);
+        let (mut attempts, mut spent) = (0, Cost::ZERO);
+        let longest = self.endpoint.max_wait;
+        let once = || {
+            attempts += 1;
+            self.attempt(&body, ask.beta.as_deref())
+        };
+        let outcome = once
+            .retry(self.backoff())
+            .when(|failed| failed.failure.meaning == Meaning::Passing)
+            .adjust(|failed, wait| wait.map(|wait| failed.failure.retry_after.unwrap_or(wait).min(longest)))
+            .notify(|failed: &Try, wait: Duration| {
+                spent = spent.plus(failed.cost);
+                if let Some(tell) = &self.on_retry {
+                    tell(&failed.failure.reason, wait);
+                }
+            })
+            .await;
+        match outcome {
+            Ok(reply) => Ok(Reply { cost: spent.plus(reply.cost), ..reply }),
+            Err(Try { mut failure, cost }) => {
+                if seeded && failure.reason.contains("seed") {
+                    failure.reason.push_str(" (if the endpoint takes no seed, set send-seed = false)");
+                }
+                let error = failure.into_error(self.label(), attempts);
+                Err(Unanswered { error, cost: spent.plus(cost) })
+            }
+        }
+    }
+
+    async fn attempt(&self, body: &Value, beta: Option<&str>) -> Result<Reply, Try> {
+        let pass = self.gate.enter().await;
         let begun = Instant::now();
-        let exchanged = self.transport.post(&["chat", "completions"], body).await;
+        let exchanged = self.transport.post(self.path(), body, beta).await;
         let seconds = begun.elapsed().as_secs_f64();
+        match &exchanged {
+            Ok(_) => pass.borne(),
+            Err(failure) if failure.too_much => {
+                pass.too_much(failure.retry_after.map(|wait| wait.min(self.endpoint.max_wait)));
+            }
+            Err(_) => {}
+        }
         let taken = |cost: Cost| Cost { seconds, ..cost };
         exchanged
             .and_then(|response| {
-                let cost = taken(cost_of(&response, self.endpoint.price.as_ref()));
-                let (message, finish_reason) = choice(&response)?;
+                let cost = taken(self.cost_of(&response));
+                let (message, finish_reason) = self.read(&response)?;
                 Ok(Reply { message, finish_reason, response, cost })
             })
             .map_err(|failure| Try { cost: taken(self.cost_of_failure(&failure)), failure })
     }
 
+    fn path(&self) -> &'static [&'static str] {
+        match self.endpoint.api {
+            Api::Openai => &["chat", "completions"],
+            Api::Anthropic => &["messages"],
+        }
+    }
+
+    /// How many tokens an Anthropic endpoint says that a request holds.
+    pub(super) async fn count_tokens(&self, ask: &Ask) -> Result<u64, LlmError> {
+        let (path, body) = (["messages", "count_tokens"], Value::Object(ask.body.clone()));
+        let counted = self.transport.post(&path, &body, ask.beta.as_deref()).await;
+        let counted = counted.map_err(|failure| failure.into_error(self.label(), 1))?;
+        counted["input_tokens"]
+            .as_u64()
+            .ok_or_else(|| Failure::unusable("the reply holds no input_tokens").into_error(self.label(), 1))
+    }
+
+    /// The message of a response, as chat completions have it, and how it ended.
+    fn read(&self, response: &Value) -> Result<(Value, Option<String>), Failure> {
+        let read = match self.endpoint.api {
+            Api::Openai => choice(response),
+            Api::Anthropic => anthropic::message(response),
+        };
+        read.map_err(|reason| Failure { response: Some(response.clone()), ..Failure::unusable(reason) })
+    }
+
+    fn cost_of(&self, response: &Value) -> Cost {
+        cost_of(response, self.endpoint.price.as_ref())
+    }
+
     /// A failed try is no call of its own. The tokens it reports are counted; where it reports none and the model may
     /// have worked, that is noted.
     fn cost_of_failure(&self, failure: &Failure) -> Cost {
-        let metered =
-            failure.response.as_ref().map(|response| cost_of(response, self.endpoint.price.as_ref()));
+        let metered = failure.response.as_ref().map(|response| self.cost_of(response));
         match metered.filter(|cost| cost.unmetered_calls == 0) {
             Some(cost) => Cost { calls: 0, ..cost },
             None => Cost { unmetered_calls: u64::from(failure.may_be_charged), ..Cost::ZERO },
@@ -148,35 +240,9 @@ impl OpenAi {
 }
 
 #[async_trait]
-impl Model for OpenAi {
+impl Model for Client {
     async fn complete(&self, request: &Request) -> Result<Reply, LlmError> {
-        let body = self.body(request);
-        let (mut attempts, mut spent) = (0, Cost::ZERO);
-        let longest = self.endpoint.max_wait;
-        let ask = || {
-            attempts += 1;
-            self.attempt(&body)
-        };
-        let outcome = ask
-            .retry(self.backoff())
-            .when(|failed| failed.failure.meaning == Meaning::Passing)
-            .adjust(|failed, wait| wait.map(|wait| failed.failure.retry_after.unwrap_or(wait).min(longest)))
-            .notify(|failed: &Try, wait: Duration| {
-                spent = spent.plus(failed.cost);
-                if let Some(tell) = &self.on_retry {
-                    tell(&failed.failure.reason, wait);
-                }
-            })
-            .await;
-        match outcome {
-            Ok(reply) => Ok(Reply { cost: spent.plus(reply.cost), ..reply }),
-            Err(Try { mut failure, .. }) => {
-                if body.get("seed").is_some() && failure.reason.contains("seed") {
-                    failure.reason.push_str(" (if the endpoint takes no seed, set send-seed = false)");
-                }
-                Err(failure.into_error(&self.transport.label, attempts))
-            }
-        }
+        self.ask(&self.ask_for(request)?).await.map_err(|unanswered| unanswered.error)
     }
 
     fn name(&self) -> &str {
@@ -196,17 +262,16 @@ fn fault(endpoint: &Endpoint) -> Option<String> {
     Some(format!("params may not set {reserved}: it is decided elsewhere"))
 }
 
-/// The message and how it ended, of the first choice.
-fn choice(response: &Value) -> Result<(Value, Option<String>), Failure> {
-    let unusable = |reason: &str| Failure { response: Some(response.clone()), ..Failure::unusable(reason) };
-    let choice = response["choices"].get(0).ok_or_else(|| unusable("the reply has no choices"))?;
+/// The message and how it ended, of the first choice of a chat completion.
+fn choice(response: &Value) -> Result<(Value, Option<String>), &'static str> {
+    let choice = response["choices"].get(0).ok_or("the reply has no choices")?;
     let finish_reason = choice["finish_reason"].as_str().map(str::to_owned);
     if finish_reason.as_deref() == Some("error") {
-        return Err(unusable("the reply ended in an error (finish_reason is error)"));
+        return Err("the reply ended in an error (finish_reason is error)");
     }
     match &choice["message"] {
         message @ Value::Object(_) => Ok((message.clone(), finish_reason)),
-        _ => Err(unusable("the reply's first choice has no message")),
+        _ => Err("the reply's first choice has no message"),
     }
 }
 

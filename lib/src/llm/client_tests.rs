@@ -33,7 +33,7 @@ fn server() -> FakeServer {
 }
 
 async fn ask(endpoint: Endpoint) -> Result<Reply, LlmError> {
-    OpenAi::new(endpoint).unwrap().complete(&request()).await
+    Client::new(endpoint).unwrap().complete(&request()).await
 }
 
 #[tokio::test]
@@ -48,7 +48,7 @@ async fn the_message_and_the_response_come_back_untouched() {
         finish_reason: "tool_calls".into(),
         usage: Some(usage.clone()),
     }]);
-    let price = Some(Price { input: 1.0, cached_input: None, output: 2.0 });
+    let price = Some(Price { input: 1.0, cached_input: None, cache_write: None, output: 2.0 });
     let reply = ask(Endpoint { price, ..quick(&server) }).await.unwrap();
     assert_eq!(reply.message.to_string(), message.to_string());
     assert_eq!(reply.response["usage"], usage);
@@ -67,7 +67,7 @@ async fn the_body_holds_what_was_asked_and_nothing_else() {
     let tool = json!({"type": "function", "function": {"name": "bash", "parameters": {"type": "object"}}});
     let mut asked = Request { tools: vec![tool.clone()], ..request() };
     asked.params = json!({"temperature": 1.0, "model": "other", "messages": []}).as_object().unwrap().clone();
-    OpenAi::new(endpoint.clone()).unwrap().complete(&asked).await.unwrap();
+    Client::new(endpoint.clone()).unwrap().complete(&asked).await.unwrap();
     ask(Endpoint { send_seed: false, stream: true, params: Map::new(), ..endpoint }).await.unwrap();
     let [first, second] = &server.requests()[..] else { panic!() };
     let expected = json!({"model": "fake-model", "messages": asked.messages, "tools": [tool], "temperature": 1.0,
@@ -214,7 +214,7 @@ async fn what_a_failed_try_used_is_counted() {
     let usage = Some(json!({"prompt_tokens": 1, "completion_tokens": 2}));
     let message = json!({"role": "assistant", "content": "x"});
     server.script([Act::Json(used), Act::Answer { message, finish_reason: "stop".into(), usage }]);
-    let price = Some(Price { input: 1.0, cached_input: None, output: 1.0 });
+    let price = Some(Price { input: 1.0, cached_input: None, cache_write: None, output: 1.0 });
     let cost = ask(Endpoint { price, ..quick(&server) }).await.unwrap().cost;
     assert_eq!(
         (cost.calls, cost.prompt_tokens, cost.completion_tokens, cost.unmetered_calls),
@@ -228,7 +228,7 @@ async fn a_reply_without_usage_is_no_free_reply() {
     let server = server();
     let message = json!({"role": "assistant", "content": "x"});
     server.script([Act::Answer { message, finish_reason: "stop".into(), usage: Some(json!("lots")) }]);
-    let price = Some(Price { input: 1.0, cached_input: None, output: 1.0 });
+    let price = Some(Price { input: 1.0, cached_input: None, cache_write: None, output: 1.0 });
     let cost = ask(Endpoint { price, ..quick(&server) }).await.unwrap().cost;
     assert_eq!((cost.calls, cost.unmetered_calls, cost.list_usd), (1, 1, None));
 }
@@ -323,7 +323,7 @@ async fn the_key_is_in_no_error() {
     ] {
         server.script([act]);
         let endpoint = Endpoint { max_attempts: 1, ..quick(&server).with_key(Secret::new(CANARY)) };
-        let model = OpenAi::new(endpoint).unwrap();
+        let model = Client::new(endpoint).unwrap();
         let error = model.complete(&request()).await.unwrap_err();
         let shown = format!("{error} {error:?} {model:?}");
         assert!(!shown.contains(CANARY) && shown.contains("[redacted]"), "{shown}");
@@ -342,7 +342,7 @@ fn settings_that_cannot_work_are_named() {
         ),
         (Endpoint { params, ..endpoint() }, "params may not set messages"),
     ] {
-        let error = OpenAi::new(endpoint).unwrap_err().to_string();
+        let error = Client::new(endpoint).unwrap_err().to_string();
         assert!(error.starts_with("model endpoint http://127.0.0.1:1/v1 cannot be used: "), "{error}");
         assert!(error.contains(words), "{error}");
     }
@@ -354,7 +354,7 @@ async fn requests_under_way_are_bounded_over_all_solvers_of_an_address() {
     let slow = || Act::Stall(Duration::from_millis(60), Box::new(Act::say("slow")));
     server.script([slow(), slow(), slow(), slow()]);
     let limiter = Limiter::default();
-    let solver = || OpenAi::sharing(Endpoint { max_in_flight: 1, ..quick(&server) }, &limiter).unwrap();
+    let solver = || Client::sharing(Endpoint { max_in_flight: 1, ..quick(&server) }, &limiter).unwrap();
     let (one, other) = (solver(), solver());
     let asked = request();
     let begun = Instant::now();

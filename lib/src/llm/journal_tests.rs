@@ -4,7 +4,7 @@ use std::time::Duration;
 use memtrial_testkit::{Act, FakeServer};
 
 use super::*;
-use crate::llm::{Endpoint, OpenAi, Replay, Secret};
+use crate::llm::{Client, Endpoint, Replay, Secret};
 
 const CANARY: &str = "sk-canary-0123456789";
 
@@ -24,13 +24,13 @@ impl Bench {
         self.folder.path().join("calls.jsonl")
     }
 
-    fn open(&self) -> Result<Journaled<OpenAi>, LlmError> {
+    fn open(&self) -> Result<Journaled<Client>, LlmError> {
         let endpoint = Endpoint {
             request_timeout: Duration::from_secs(20),
             max_attempts: 1,
             ..Endpoint::new(self.server.url(), "m").with_key(Secret::new(CANARY))
         };
-        Journaled::open(&self.path(), OpenAi::new(endpoint)?)
+        Journaled::open(&self.path(), Client::new(endpoint)?)
     }
 }
 
@@ -241,7 +241,7 @@ async fn real_runs_come_back_word_for_word_and_are_paid_once() {
             let stream = limit < turns.len();
             let endpoint = Endpoint { stream, ..Endpoint::new(server.url(), "m") };
             let path = folder.path().join("calls.jsonl");
-            let journal = Journaled::open(&path, OpenAi::new(endpoint).unwrap()).unwrap();
+            let journal = Journaled::open(&path, Client::new(endpoint).unwrap()).unwrap();
             for turn in &turns[..limit] {
                 let asked = Request { messages: messages[..*turn].to_vec(), ..request(0) };
                 assert_eq!(journal.complete(&asked).await.unwrap().message, messages[*turn]);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::design::{Design, Solver, image};
-use crate::llm::{Limiter, OpenAi};
+use crate::llm::{Client, Limiter};
 
 /// A number that is mistyped rather than meant.
 const MOST_REPLICATES: u32 = 1000;
@@ -93,5 +93,5 @@ fn check_solver(solver: &Solver) -> Result<(), String> {
     // the key may be missing while a finished study is only looked at
     let mut keyless = endpoint.clone();
     keyless.api_key_env = None;
-    OpenAi::sharing(*keyless, &Limiter::default()).map(|_| ()).map_err(|error| error.to_string())
+    Client::sharing(*keyless, &Limiter::default()).map(|_| ()).map_err(|error| error.to_string())
 }

@@ -12,7 +12,7 @@ use crate::agent::{self, AgentError, Finished, SystemClock, Uname};
 use crate::context::Full;
 use crate::grade::files::{OutError, write, write_json};
 use crate::grade::{self, Coding, Graded, VerdictClass};
-use crate::llm::{self, Cost, Journaled, LlmError, Model, OpenAi, Replay, recorded_run};
+use crate::llm::{self, Client, Cost, Journaled, LlmError, Model, Replay, recorded_run};
 use crate::memory::host::{Outcome, Retrieved};
 use crate::sandbox::OutputLimit;
 use crate::sandbox::environment::EnvironmentError;
@@ -127,7 +127,7 @@ impl Trial<'_> {
         let name = &self.key.solver;
         match self.bench.design.solvers.get(name) {
             Some(Solver::Openai(endpoint)) => {
-                let mut model = OpenAi::sharing((**endpoint).clone(), &self.bench.limiter)?;
+                let mut model = Client::sharing((**endpoint).clone(), &self.bench.limiter)?;
                 if let Some(tell) = &self.bench.on_retry {
                     model = model.telling(tell.clone());
                 }
