@@ -7,6 +7,7 @@ mod compare;
 mod grade;
 mod history;
 mod memory;
+mod program;
 mod sandbox;
 mod study;
 mod tasks;

@@ -9,14 +9,14 @@ use memtrial_testkit::{FakeServer, Reader, Slow, bundle, check};
 use serde_json::{Value, json};
 
 /// A study's folder with the bundled data and a reader for it.
-struct Study {
+pub struct Study {
     folder: tempfile::TempDir,
-    reader: FakeServer,
+    pub reader: FakeServer,
 }
 
 impl Study {
     /// The bundled study on some of its targets (none named: all), its reader answering after `delay`.
-    fn new(targets: &[&str], delay: Duration) -> Self {
+    pub fn new(targets: &[&str], delay: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../studies/bundled");
         bundle::run(&bundle::Args { out: folder.path().join("data"), source: source.clone() }).unwrap();
@@ -30,7 +30,7 @@ impl Study {
         Self { folder, reader }
     }
 
-    fn path(&self, below: &str) -> PathBuf {
+    pub fn path(&self, below: &str) -> PathBuf {
         self.folder.path().join(below)
     }
 
@@ -42,23 +42,23 @@ impl Study {
         command
     }
 
-    fn run(&self, more: &[&str]) -> Output {
+    pub fn run(&self, more: &[&str]) -> Output {
         let endpoint = format!("reader={}", self.reader.url());
         self.command("run", &[&["--endpoint", &endpoint], more].concat()).output().unwrap()
     }
 
-    fn start(&self, more: &[&str]) -> Child {
+    pub fn start(&self, more: &[&str]) -> Child {
         let endpoint = format!("reader={}", self.reader.url());
         let mut command = self.command("run", &[&["--endpoint", &endpoint], more].concat());
         command.stderr(std::process::Stdio::null()).spawn().unwrap()
     }
 
-    fn json(&self, below: &str) -> Value {
+    pub fn json(&self, below: &str) -> Value {
         serde_json::from_slice(&std::fs::read(self.path(below)).unwrap()).unwrap()
     }
 }
 
-fn told(output: &Output) -> String {
+pub fn told(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -77,7 +77,7 @@ fn the_bundled_study_shows_exactly_the_planted_effects() {
     assert_eq!(predictions.as_object().unwrap().len(), 15);
 }
 
-const FEW: [&str; 3] = ["quillon__tabletalk-11", "quillon__tabletalk-21", "ostler__spanwise-9"];
+pub const FEW: [&str; 3] = ["quillon__tabletalk-11", "quillon__tabletalk-21", "ostler__spanwise-9"];
 
 #[test]
 fn a_killed_study_is_taken_up_and_nothing_is_paid_twice() {

@@ -13,6 +13,7 @@ mod patch;
 pub mod plant;
 mod reader;
 mod server;
+mod shell;
 
 pub use act::Act;
 pub use invariants::violations;

@@ -5,6 +5,7 @@ mod compare;
 mod doctor;
 mod grade;
 mod history;
+mod program;
 mod rooms;
 mod study;
 mod task;

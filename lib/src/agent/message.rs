@@ -68,10 +68,15 @@ pub(super) fn observation(action: &Action, seen: &Observation, content: String, 
 
 /// The end of a run that handed in its work.
 pub(super) fn submitted(submission: &str) -> Value {
+    handed_in(exit::SUBMITTED, submission)
+}
+
+/// The end of a run that leaves work to be graded.
+pub(super) fn handed_in(exit_status: &str, submission: &str) -> Value {
     json!({
         "role": "exit",
         "content": submission,
-        "extra": {"exit_status": exit::SUBMITTED, "submission": submission},
+        "extra": {"exit_status": exit_status, "submission": submission},
     })
 }
 

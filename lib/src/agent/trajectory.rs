@@ -6,7 +6,7 @@ use super::machine::State;
 use crate::task::InstanceId;
 
 /// The version of mini-swe-agent whose format and rules are followed.
-const MINI_VERSION: &str = "2.4.6";
+pub(super) const MINI_VERSION: &str = "2.4.6";
 
 /// The whole trajectory file. `facts` goes under `info.config.memtrial`: what the format has no place for.
 pub fn trajectory_value(state: &State, id: &InstanceId, facts: &Map<String, Value>) -> Value {

@@ -35,6 +35,9 @@ pub(super) struct Entry {
     /// Why there was no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// Whether it was in a journal already when it was asked for. Never written.
+    #[serde(skip)]
+    pub replayed: bool,
 }
 
 /// Tokens counted by the length of texts, where the endpoint said nothing.
@@ -49,7 +52,7 @@ pub struct Estimate {
 impl Entry {
     /// An answered call; its number is the file's to give.
     pub fn answered(request_sha256: String, reply: Reply) -> Self {
-        Self { n: 0, request_sha256, reply, estimate: None, cached: false, failure: None }
+        Self { n: 0, request_sha256, reply, estimate: None, cached: false, failure: None, replayed: false }
     }
 }
 
@@ -220,14 +223,18 @@ fn lock(shelf: &Mutex<Shelf>) -> std::sync::MutexGuard<'_, Shelf> {
 /// # Errors
 /// When the file cannot be read or is no journal.
 pub fn spent(path: &Path) -> Result<Cost, LlmError> {
+    Ok(entries(path)?.iter().fold(Cost::ZERO, |sum, entry| sum.plus(entry.reply.cost)))
+}
+
+/// The lines of a journal; a torn last one is left out, a missing file holds none.
+pub(super) fn entries(path: &Path) -> Result<VecDeque<Entry>, LlmError> {
     let wrong = |reason: String| LlmError::Journal { path: path.display().to_string(), reason };
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Cost::ZERO),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(VecDeque::new()),
         Err(error) => return Err(wrong(error.to_string())),
     };
-    let (entries, _) = parse(&bytes).map_err(wrong)?;
-    Ok(entries.iter().fold(Cost::ZERO, |sum, entry| sum.plus(entry.reply.cost)))
+    Ok(parse(&bytes).map_err(wrong)?.0)
 }
 
 /// The entries, and how many bytes they take; a last line beyond that is torn.

@@ -37,6 +37,9 @@ pub const BACKENDS: [&str; 3] = ["namespaces", "docker", "local"];
 /// The port of a sandbox's loopback interface that leads to its gateway: [`Spec::gateway`].
 pub const GATEWAY_PORT: u16 = memtrial_runner::gateway::PORT;
 
+/// Where commands find programs unless their environment says otherwise.
+pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// Why a sandbox is not committed that was not started for it.
 const NOT_KEPT: &str = "it was not started to be kept (`Spec::keep`)";
 

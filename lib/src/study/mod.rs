@@ -9,6 +9,7 @@ mod design;
 mod error;
 mod layout;
 mod lock;
+mod program;
 mod record;
 mod remember;
 mod run;

@@ -181,7 +181,10 @@ fn block(part: &Value) -> Result<Value, String> {
         (Some("text"), Some(text), _) => text_block(text),
         (Some("image_url"), _, Some(url)) => json!({"type": "image", "source": image(url)?}),
         _ => {
-            return Err(format!("a part of type {} has no counterpart in Anthropic's messages", part["type"]));
+            return Err(format!(
+                "a part of type {} has no counterpart in Anthropic's messages",
+                part["type"]
+            ));
         }
     };
     if let Some(mark) = part.get("cache_control") {
