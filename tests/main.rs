@@ -4,6 +4,7 @@
 
 mod agent;
 mod compare;
+mod gateway;
 mod grade;
 mod history;
 mod memory;

@@ -17,6 +17,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::rooms::SandboxArgs;
+use super::{APIS, api, param};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::ui;
 
@@ -43,9 +44,12 @@ pub struct RunArgs {
     /// The task: owner__name-NUMBER.
     #[arg(long, value_name = "ID", value_parser = InstanceId::parse)]
     pub id: InstanceId,
-    /// Who answers: `replay:FOLDER` (recorded runs), or `MODEL@URL` (an OpenAI-compatible endpoint).
+    /// Who answers: `replay:FOLDER` (recorded runs), or `MODEL@URL` (a model endpoint).
     #[arg(long, value_name = "SOLVER", value_parser = solver)]
     pub solver: Solver,
+    /// What the endpoint speaks: OpenAI chat completions or Anthropic messages.
+    #[arg(long, value_name = "API", default_value = "openai", value_parser = APIS)]
+    pub api: String,
     /// The environment variable that holds the endpoint's key.
     #[arg(long, value_name = "NAME")]
     pub api_key_env: Option<String>,
@@ -238,6 +242,7 @@ fn model(args: &RunArgs) -> Result<Box<dyn Model>, Failure> {
 /// The endpoint as the flags say.
 fn endpoint(args: &RunArgs, model: &str, url: &str) -> Result<Endpoint, Failure> {
     let mut endpoint = Endpoint::new(url, model);
+    endpoint.api = api(&args.api);
     endpoint.params = args.param.iter().cloned().collect();
     if let Some(name) = &args.api_key_env {
         let key = std::env::var(name).map_err(|_| {
@@ -283,12 +288,6 @@ fn solver(text: &str) -> Result<Solver, String> {
         }
         _ => Err("expected replay:FOLDER or MODEL@URL, for example my-model@http://127.0.0.1:8000/v1".into()),
     }
-}
-
-fn param(text: &str) -> Result<(String, Value), String> {
-    let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("expected KEY=JSON")?;
-    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
-    Ok((key.to_owned(), value))
 }
 
 /// What `--json` prints.

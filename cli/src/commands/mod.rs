@@ -3,6 +3,7 @@
 mod agent;
 mod compare;
 mod doctor;
+mod gateway;
 mod grade;
 mod history;
 mod program;
@@ -13,6 +14,8 @@ mod task;
 use std::process::ExitCode;
 
 use clap::Parser;
+use memtrial::llm::Api;
+use serde_json::Value;
 
 use crate::exit::{Failure, Outcome};
 use crate::ui;
@@ -41,6 +44,8 @@ enum Command {
     Study(study::Args),
     /// Compares two graded runs, paired by task.
     Compare(compare::Args),
+    /// Serves one model to other programs: counted, written down, capped.
+    Gateway(gateway::Args),
 }
 
 /// Parses the command line, runs the verb, prints an error with its hint.
@@ -69,5 +74,21 @@ async fn dispatch(command: Command) -> Outcome {
         Command::Grade(args) => grade::run(args).await,
         Command::Study(args) => study::run(args).await,
         Command::Compare(args) => compare::run(args).await,
+        Command::Gateway(args) => gateway::run(args).await,
     }
+}
+
+/// The wire formats of endpoints.
+const APIS: [&str; 2] = ["openai", "anthropic"];
+
+/// The one of this name.
+fn api(name: &str) -> Api {
+    if name == "anthropic" { Api::Anthropic } else { Api::Openai }
+}
+
+/// A parameter of model requests, as KEY=JSON; what is no JSON is a text.
+fn param(text: &str) -> Result<(String, Value), String> {
+    let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("expected KEY=JSON")?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+    Ok((key.to_owned(), value))
 }

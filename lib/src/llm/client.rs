@@ -1,5 +1,6 @@
 //! The client of a model endpoint: one call, with its tries, its waits and its cost.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,6 +10,7 @@ use backon::{ExponentialBuilder, Retryable};
 use serde_json::{Map, Value, json};
 
 use super::http::{Failure, Meaning, Transport};
+use super::journal::digest_of;
 use super::limiter::{Gate, Limiter};
 use super::price::cost_of;
 use super::{Api, Cost, Endpoint, LlmError, Model, Reply, Request, anthropic};
@@ -213,7 +215,10 @@ impl Client {
             Api::Openai => choice(response),
             Api::Anthropic => anthropic::message(response),
         };
-        read.map_err(|reason| Failure { response: Some(response.clone()), ..Failure::unusable(reason) })
+        let (mut message, finish_reason) =
+            read.map_err(|reason| Failure { response: Some(response.clone()), ..Failure::unusable(reason) })?;
+        name_calls(&mut message, response);
+        Ok((message, finish_reason))
     }
 
     fn cost_of(&self, response: &Value) -> Cost {
@@ -272,6 +277,23 @@ fn choice(response: &Value) -> Result<(Value, Option<String>), &'static str> {
     match &choice["message"] {
         message @ Value::Object(_) => Ok((message.clone(), finish_reason)),
         _ => Err("the reply's first choice has no message"),
+    }
+}
+
+/// Gives every call an id of its own where the endpoint gave none or one twice: nobody could say which call a result
+/// belongs to otherwise.
+fn name_calls(message: &mut Value, response: &Value) {
+    let mut known = BTreeSet::new();
+    let calls = message.get_mut("tool_calls").and_then(Value::as_array_mut);
+    for (n, call) in calls.into_iter().flatten().enumerate() {
+        let id = call["id"].as_str().filter(|id| !id.is_empty() && !known.contains(*id)).map(str::to_owned);
+        let id = id.unwrap_or_else(|| {
+            let answer: String = digest_of(response.clone()).chars().take(16).collect();
+            let id = format!("call_{answer}_{n}");
+            call["id"] = json!(id);
+            id
+        });
+        known.insert(id);
     }
 }
 

@@ -164,6 +164,15 @@ impl Drop for Log {
     }
 }
 
+impl Shelf {
+    /// Writes a call down and has it ready for the one who asked.
+    fn append(&mut self, entry: Entry) -> std::io::Result<()> {
+        let entry = self.log.append(entry)?;
+        self.pending.push_back(entry);
+        Ok(())
+    }
+}
+
 #[async_trait]
 impl<M: Model> Model for Journaled<M> {
     async fn complete(&self, request: &Request) -> Result<Reply, LlmError> {
@@ -196,13 +205,7 @@ impl<M> Journaled<M> {
     /// answers the next call: the file and the memory agree.
     async fn write(&self, entry: Entry) -> Result<(), LlmError> {
         let shelf = self.shelf.clone();
-        let written = tokio::task::spawn_blocking(move || {
-            let mut shelf = lock(&shelf);
-            let entry = shelf.log.append(entry)?;
-            shelf.pending.push_back(entry);
-            Ok::<_, std::io::Error>(())
-        });
-        match written.await {
+        match tokio::task::spawn_blocking(move || lock(&shelf).append(entry)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(self.wrong(error.to_string())),
             Err(error) => Err(self.wrong(error.to_string())),

@@ -162,8 +162,8 @@ async fn a_reply_written_while_its_caller_went_away_is_not_asked_for_again() {
     let bench = Bench::new();
     let journal = bench.open().unwrap();
     let reply = ask(&journal, 0..1).await.remove(0);
-    let entry = Entry { n: 2, request_sha256: digest("m", &request(1)), reply };
-    lock(&journal.log).append(entry).unwrap();
+    let entry = Entry::answered(digest("m", &request(1)), reply);
+    lock(&journal.shelf).append(entry).unwrap();
     ask(&journal, 1..3).await;
     assert_eq!(bench.server.count(), 2);
     drop(journal);
@@ -196,7 +196,7 @@ fn the_lock_ends_with_the_journal_even_if_a_child_has_the_file() {
     let bench = Bench::new();
     let journal = bench.open().unwrap();
     // What a process forked at this moment holds until it replaces itself.
-    let in_a_child = lock(&journal.log).file.file().try_clone().unwrap();
+    let in_a_child = lock(&journal.shelf).log.file.file().try_clone().unwrap();
     drop(journal);
     assert!(bench.open().is_ok());
     drop(in_a_child);
@@ -205,14 +205,14 @@ fn the_lock_ends_with_the_journal_even_if_a_child_has_the_file() {
 #[test]
 fn a_full_disk_is_an_error_and_no_reply() {
     let file = fs::OpenOptions::new().append(true).open("/dev/full").unwrap();
-    let mut log = Log { file, pending: VecDeque::new() };
+    let mut log = Shelf { log: Log { file, lines: 0 }, pending: VecDeque::new() };
     let reply = Reply {
         message: json!({}),
         finish_reason: None,
         response: Value::Null,
         cost: crate::llm::Cost::ZERO,
     };
-    let error = log.append(Entry { n: 1, request_sha256: String::new(), reply }).unwrap_err();
+    let error = log.append(Entry::answered(String::new(), reply)).unwrap_err();
     assert!(error.to_string().to_lowercase().contains("no space left"), "{error}");
     assert!(log.pending.is_empty());
 }

@@ -118,9 +118,10 @@ pub struct Request {
 /// A model's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
-    /// `choices[0].message`, untouched.
+    /// The assistant message as chat completions have it (`choices[0].message`), untouched save that every call has an
+    /// id of its own.
     pub message: Value,
-    /// `choices[0].finish_reason`.
+    /// How it ended, in the words of chat completions.
     pub finish_reason: Option<String>,
     /// The whole response, untouched.
     pub response: Value,

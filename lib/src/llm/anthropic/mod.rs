@@ -8,5 +8,8 @@ mod request;
 mod stream;
 
 pub(super) use reply::{finish_reason, message};
-pub(super) use request::request;
+pub(super) use request::{input, request};
 pub(super) use stream::Joiner;
+
+#[cfg(test)]
+mod tests;

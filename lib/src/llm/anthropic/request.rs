@@ -145,16 +145,21 @@ fn assistant(message: &Value) -> Result<Vec<Value>, String> {
     Ok(if said.is_empty() { vec![text_block(EMPTY)] } else { said })
 }
 
-/// A call. Arguments that are no JSON object, which the format cannot carry, become one that holds them as a text.
 fn tool_use(call: &Value) -> Result<Value, String> {
     let id = call["id"].as_str().ok_or("a tool call has no id")?;
-    let text = call["function"]["arguments"].as_str().unwrap_or_default();
-    let input = match serde_json::from_str(text) {
+    let function = &call["function"];
+    Ok(json!({"type": "tool_use", "id": plain_id(id), "name": function["name"], "input": input(function)}))
+}
+
+/// The input that a function's arguments stand for. Arguments that are no JSON object, which the format cannot carry,
+/// become one that holds them as a text.
+pub fn input(function: &Value) -> Value {
+    let text = function["arguments"].as_str().unwrap_or_default();
+    match serde_json::from_str(text) {
         Ok(input @ Value::Object(_)) => input,
         _ if text.trim().is_empty() => json!({}),
         _ => json!({ "arguments": text }),
-    };
-    Ok(json!({"type": "tool_use", "id": plain_id(id), "name": call["function"]["name"], "input": input}))
+    }
 }
 
 /// An id with the characters that the endpoint takes.

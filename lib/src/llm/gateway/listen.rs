@@ -75,8 +75,11 @@ pub(super) async fn tcp(gateway: Gateway, address: SocketAddr) -> io::Result<Lis
 }
 
 pub(super) async fn unix(gateway: Gateway, path: &Path) -> io::Result<Listening> {
-    let listener = UnixListener::bind(path)
-        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+    let listener = UnixListener::bind(path).map_err(|error| {
+        let taken = error.kind() == io::ErrorKind::AddrInUse;
+        let hint = if taken { ": remove it if no gateway listens there" } else { "" };
+        io::Error::new(error.kind(), format!("{}: {error}{hint}", path.display()))
+    })?;
     fs_err::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
     let (stop, stopped) = oneshot::channel();
     let server = axum::serve(listener, routes::router(gateway)).with_graceful_shutdown(until(stopped));

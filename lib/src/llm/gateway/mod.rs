@@ -230,6 +230,10 @@ impl Drop for Admission {
 }
 
 #[cfg(test)]
+mod bench;
+#[cfg(test)]
 mod fault_tests;
+#[cfg(test)]
+mod front_tests;
 #[cfg(test)]
 mod tests;

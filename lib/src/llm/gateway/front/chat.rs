@@ -2,17 +2,15 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Said, name_calls};
+use super::{Said, same_ids};
 use crate::llm::Reply;
 
 /// The endpoint's own response, each call with an id.
-pub fn native(reply: &Reply, said: &Said<'_>) -> Value {
+pub fn native(reply: &Reply) -> Value {
     let mut response = reply.response.clone();
-    if let Some(message) = response["choices"].get_mut(0).and_then(|choice| choice.get_mut("message")) {
-        if message["tool_calls"].is_array() {
-            name_calls(message["tool_calls"].as_array_mut(), &said.id);
-        }
-    }
+    let message = response["choices"].get_mut(0).and_then(|choice| choice.get_mut("message"));
+    let calls = message.and_then(|message| message.get_mut("tool_calls")).and_then(Value::as_array_mut);
+    same_ids(&reply.message, calls.into_iter().flatten());
     response
 }
 

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Said, event, name_calls};
+use super::{Said, event, same_ids};
 use crate::llm::Reply;
+use crate::llm::anthropic::input;
 
 type Object = Map<String, Value>;
 
@@ -201,16 +202,10 @@ fn assistant(content: &Value) -> Result<Value, String> {
 }
 
 /// The endpoint's own response, each call with an id.
-pub fn native(reply: &Reply, said: &Said<'_>) -> Value {
+pub fn native(reply: &Reply) -> Value {
     let mut response = reply.response.clone();
-    let blocks = response["content"].as_array_mut();
-    let calls = blocks.into_iter().flatten().filter(|block| block["type"] == "tool_use");
-    let mut named: Vec<Value> = Vec::new();
-    for call in calls {
-        named.push(call.clone());
-        name_calls(Some(&mut named), &said.id);
-        call["id"] = named.last().map(|call| call["id"].clone()).unwrap_or_default();
-    }
+    let blocks = response["content"].as_array_mut().into_iter().flatten();
+    same_ids(&reply.message, blocks.filter(|block| block["type"] == "tool_use"));
     response
 }
 
@@ -232,15 +227,9 @@ pub fn message(said: &Said<'_>) -> Value {
             "cache_read_input_tokens": used.cached_tokens, "output_tokens": used.completion_tokens}})
 }
 
-/// A call. Arguments that are no JSON object, which the format cannot carry, become one that holds them as a text.
 fn tool_use(call: &Value) -> Value {
-    let text = call["function"]["arguments"].as_str().unwrap_or_default();
-    let input = match serde_json::from_str(text) {
-        Ok(input @ Value::Object(_)) => input,
-        _ if text.trim().is_empty() => json!({}),
-        _ => json!({ "arguments": text }),
-    };
-    json!({"type": "tool_use", "id": call["id"], "name": call["function"]["name"], "input": input})
+    let function = &call["function"];
+    json!({"type": "tool_use", "id": call["id"], "name": function["name"], "input": input(function)})
 }
 
 /// Endpoints do say `stop` with calls and `tool_calls` without: the calls decide.

@@ -159,8 +159,8 @@ impl Front {
     pub fn render(self, wants: &Wants, reply: &Reply) -> Value {
         let said = Said::of(wants, reply);
         match self {
-            Self::Chat if wants.native => chat::native(reply, &said),
-            Self::Messages if wants.native => messages::native(reply, &said),
+            Self::Chat if wants.native => chat::native(reply),
+            Self::Messages if wants.native => messages::native(reply),
             Self::Chat => chat::completion(&said),
             Self::Messages => messages::message(&said),
             Self::Responses => responses::response(&said, &wants.free_tools),
@@ -233,7 +233,7 @@ struct Said<'a> {
     /// Distinguishes answers; the same answer has the same.
     id: String,
     model: &'a str,
-    message: Value,
+    message: &'a Value,
     finish_reason: &'a str,
     /// What the response reports; zero tokens where it reports none.
     used: Cost,
@@ -242,12 +242,10 @@ struct Said<'a> {
 impl<'a> Said<'a> {
     fn of(wants: &'a Wants, reply: &'a Reply) -> Self {
         let id = digest_of(json!([reply.message, reply.response])).chars().take(24).collect::<String>();
-        let mut message = reply.message.clone();
-        name_calls(message["tool_calls"].as_array_mut(), &id);
         Self {
             id,
             model: &wants.model,
-            message,
+            message: &reply.message,
             finish_reason: reply.finish_reason.as_deref().unwrap_or("stop"),
             used: cost_of(&reply.response, None),
         }
@@ -269,13 +267,10 @@ impl<'a> Said<'a> {
     }
 }
 
-/// Gives every call an id of its own: a client could not say which call a result belongs to otherwise.
-fn name_calls(calls: Option<&mut Vec<Value>>, answer: &str) {
-    let mut known = BTreeSet::new();
-    for (n, call) in calls.into_iter().flatten().enumerate() {
-        let id = call["id"].as_str().filter(|id| !id.is_empty()).map(str::to_owned);
-        let id = id.filter(|id| !known.contains(id)).unwrap_or_else(|| format!("call_{answer}_{n}"));
-        call["id"] = json!(id);
-        known.insert(id);
+/// Puts the ids of the message's calls into the endpoint's own list of them.
+fn same_ids<'a>(message: &Value, own: impl Iterator<Item = &'a mut Value>) {
+    let calls = message["tool_calls"].as_array().into_iter().flatten();
+    for (call, own) in calls.zip(own).filter(|(call, own)| call["id"] != own["id"]) {
+        own["id"] = call["id"].clone();
     }
 }
