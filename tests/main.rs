@@ -7,11 +7,13 @@ mod compare;
 mod gateway;
 mod grade;
 mod history;
+mod kills;
 mod memory;
 mod program;
 mod sandbox;
 mod study;
 mod tasks;
+mod workers;
 
 use std::path::Path;
 

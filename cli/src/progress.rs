@@ -70,6 +70,26 @@ impl Progress {
             Event::Again { key, reason } => {
                 self.say(&format!("again {} {}: {}", key.instance_id, key.condition, first_line(reason)));
             }
+            Event::TakenOver { key, worker } => {
+                self.say(&format!(
+                    "taking over {} {} from {worker}, which is silent",
+                    key.instance_id, key.condition
+                ));
+            }
+            Event::Lost { key } => {
+                self.say(&format!(
+                    "{} {} was taken over by another worker while this one was silent",
+                    key.instance_id, key.condition
+                ));
+            }
+            Event::Elsewhere { .. } => {
+                if let Some(bar) = &self.bar {
+                    bar.inc(1);
+                }
+            }
+            Event::Waiting { elsewhere } => {
+                self.say(&format!("nothing else is left: waiting for {elsewhere} that other workers are at"));
+            }
             Event::Finished { record } => {
                 if let Some(bar) = &self.bar {
                     bar.inc(1);

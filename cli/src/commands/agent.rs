@@ -232,7 +232,7 @@ fn model(args: &RunArgs) -> Result<Box<dyn Model>, Failure> {
                     args.id
                 ))
             })?;
-            let answered = llm::spent(&journal).map_err(Failure::environment)?.calls as usize;
+            let answered = llm::recorded(&journal).map_err(Failure::environment)? as usize;
             let replay = Replay::read("replay", &path).map_err(Failure::input)?.from_answer(answered);
             Ok(Box::new(Journaled::open(&journal, replay).map_err(Failure::environment)?))
         }

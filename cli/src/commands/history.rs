@@ -88,8 +88,8 @@ fn list(args: &List) -> Outcome {
     }
     let mut exit = Exit::Done;
     let mut lines = Vec::new();
-    for entry in history.entries() {
-        let summary = match entry.summary(&Limits::default()) {
+    for (entry, summary) in history.entries().iter().zip(history.summaries(&Limits::default())) {
+        let summary = match summary {
             Ok(summary) => Some(summary),
             Err(error) => {
                 ui::note(&format!("error: {error}"));

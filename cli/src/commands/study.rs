@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use memtrial::report::Report;
-use memtrial::study::{Bench, Design, Event, KeyLookup, Openings, Stop, TEMPLATE, TrialRecord};
+use memtrial::study::{
+    AtWork, Bench, Event, KeyLookup, Openings, Owner, Stop, TEMPLATE, TrialRecord, WorkerOptions, unique_name,
+};
 use serde_json::json;
 
 use super::rooms::{self, CacheArgs};
@@ -27,21 +30,9 @@ enum Verb {
         /// The file to write
         study: PathBuf,
     },
-    /// Runs what is left of a study; the same command resumes it
-    Run {
-        #[command(flatten)]
-        place: StudyPlace,
-        /// Another address for a solver
-        #[arg(long, value_name = "SOLVER=URL", value_parser = endpoint)]
-        endpoint: Vec<(String, String)>,
-        /// Trials at once, instead of the study file's number
-        #[arg(long)]
-        jobs: Option<usize>,
-        /// Print every event as a line of JSON on standard output
-        #[arg(long)]
-        json: bool,
-    },
-    /// Shows how much of a study is done
+    /// Runs what is left of a study; the same command resumes it, and several may run at once
+    Run(RunArgs),
+    /// Shows how much of a study is done, and who is at work on it
     Status {
         #[command(flatten)]
         place: StudyPlace,
@@ -60,19 +51,57 @@ enum Verb {
 }
 
 #[derive(Debug, clap::Args)]
+struct RunArgs {
+    #[command(flatten)]
+    place: StudyPlace,
+    /// Another address for a solver
+    #[arg(long, value_name = "SOLVER=URL", value_parser = endpoint)]
+    endpoint: Vec<(String, String)>,
+    /// Trials at once in this process, instead of the study file's number
+    #[arg(long)]
+    jobs: Option<usize>,
+    /// Print every event as a line of JSON on standard output
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    cache: CacheArgs,
+    #[command(flatten)]
+    worker: WorkerArgs,
+}
+
+/// How the process takes part where several run one study.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Several workers on one study")]
+struct WorkerArgs {
+    /// This process's name in the study's folder [default: host name, process number and chance]
+    #[arg(long, value_name = "NAME")]
+    worker: Option<String>,
+    /// A worker without a sign of life for so long loses its trials to the others
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86400))]
+    lease: u64,
+    /// Leave when nothing is left but what other workers are at, instead of waiting to take over what they lose
+    #[arg(long)]
+    no_wait: bool,
+}
+
+impl WorkerArgs {
+    fn options(&self) -> WorkerOptions {
+        let name = self.worker.clone().unwrap_or_else(unique_name);
+        WorkerOptions { name, lease: Duration::from_secs(self.lease), wait: !self.no_wait }
+    }
+}
+
+#[derive(Debug, clap::Args)]
 struct StudyPlace {
     /// The study file
     study: PathBuf,
     /// The study's folder [default: the study file's]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    #[command(flatten)]
-    cache: CacheArgs,
 }
 
 impl StudyPlace {
     fn open(&self, endpoints: &[(String, String)], with_keys: bool) -> Result<Bench, Failure> {
-        let backend = rooms::backend(&Design::read(&self.study)?.sandbox.backend, &self.cache)?;
         let key: KeyLookup = match with_keys {
             true => Box::new(|name| std::env::var(name).ok()),
             // a look at what is done needs no key
@@ -84,14 +113,14 @@ impl StudyPlace {
             mounts: rooms::with_toolchains(Vec::new()),
             key,
         };
-        Ok(Bench::open(&self.study, backend, openings)?)
+        Ok(Bench::open(&self.study, openings)?)
     }
 }
 
 pub async fn run(args: Args) -> Outcome {
     match args.verb {
         Verb::Init { study } => init(&study),
-        Verb::Run { place, endpoint, jobs, json } => run_study(&place, &endpoint, jobs, json).await,
+        Verb::Run(args) => run_study(&args).await,
         Verb::Status { place, json } => status(&place, json),
         Verb::Report { place, json } => report(&place, json),
     }
@@ -107,14 +136,10 @@ fn init(path: &Path) -> Outcome {
     Ok(Exit::Done)
 }
 
-async fn run_study(
-    place: &StudyPlace,
-    endpoints: &[(String, String)],
-    jobs: Option<usize>,
-    json: bool,
-) -> Outcome {
-    let mut bench = place.open(endpoints, true)?;
-    if let Some(jobs) = jobs {
+async fn run_study(args: &RunArgs) -> Outcome {
+    let mut bench = args.place.open(&args.endpoint, true)?;
+    let backend = rooms::backend(&bench.design().sandbox.backend, &args.cache)?;
+    if let Some(jobs) = args.jobs {
         bench.set_jobs(jobs);
     }
     for warning in bench.warnings() {
@@ -127,27 +152,33 @@ async fn run_study(
         told.say(&format!("model: {reason}; asking again in {} s", wait.as_secs().max(1)));
     }));
     let tell = |event: &Event| {
-        if json && let Ok(line) = serde_json::to_string(event) {
+        if args.json
+            && let Ok(line) = serde_json::to_string(event)
+        {
             ui::data(&line);
         }
         progress.show(event);
     };
-    let interrupted = interruptions(stop.clone(), &progress);
+    let (options, interrupted) = (args.worker.options(), interruptions(stop.clone(), &progress));
     let summary = tokio::select! {
-        summary = bench.run(&stop, &tell) => summary?,
+        summary = bench.run(backend, &options, &stop, &tell) => summary?,
         () = interrupted => return Ok(Exit::Interrupted),
     };
     progress.finish();
-    let report = write_report(&bench)?;
-    ui::note(&format!(
-        "{} of {} trials finished, {} missing; report: {}",
-        summary.finished,
-        summary.trials,
-        summary.missing,
-        bench.layout().report().join("report.html").display()
-    ));
-    for conclusion in &report.conclusions {
-        ui::note(conclusion);
+    let counts =
+        format!("{} of {} trials finished, {} missing", summary.finished, summary.trials, summary.missing);
+    if summary.elsewhere > 0 {
+        ui::note(&format!(
+            "{counts}; other workers are at {} more: the last of them writes the report (`memtrial study status` \
+             shows them)",
+            summary.elsewhere
+        ));
+    } else {
+        let report = write_report(&bench)?;
+        ui::note(&format!("{counts}; report: {}", bench.layout().report().join("report.html").display()));
+        for conclusion in &report.conclusions {
+            ui::note(conclusion);
+        }
     }
     if summary.blocked > 0 {
         ui::note(&format!(
@@ -158,7 +189,9 @@ async fn run_study(
     }
     Ok(match summary {
         summary if summary.finished == 0 && summary.blocked > 0 => Exit::Environment,
-        summary if summary.finished + summary.blocked < summary.trials => Exit::Interrupted,
+        summary if summary.finished + summary.blocked + summary.elsewhere < summary.trials => {
+            Exit::Interrupted
+        }
         summary if summary.missing > 0 => Exit::PartlyFailed,
         _ => Exit::Done,
     })
@@ -187,12 +220,15 @@ fn status(place: &StudyPlace, as_json: bool) -> Outcome {
             None => tally.waiting += 1,
         }
     }
+    let workers = bench.at_work()?;
     if as_json {
         let arms: Vec<_> = arms
             .iter()
             .map(|((condition, solver), tally)| json!({"condition": condition, "solver": solver, "trials": tally}))
             .collect();
-        ui::json(&json!({"study": bench.design().name, "arms": arms, "excluded": excluded}))?;
+        ui::json(
+            &json!({"study": bench.design().name, "arms": arms, "excluded": excluded, "workers": workers}),
+        )?;
         return Ok(Exit::Done);
     }
     ui::data(&format!(
@@ -208,7 +244,26 @@ fn status(place: &StudyPlace, as_json: bool) -> Outcome {
     for excluded in &excluded {
         ui::data(&format!("excluded: {}: {}", excluded.target, excluded.reason));
     }
+    for at_work in &workers {
+        ui::data(&worker_line(at_work));
+    }
     Ok(Exit::Done)
+}
+
+/// A worker, its last sign of life, and what it is at.
+fn worker_line(at_work: &AtWork) -> String {
+    let Owner { worker, host, pid, .. } = &at_work.worker;
+    let heartbeat = at_work
+        .heartbeat_age
+        .map_or_else(|| "no heartbeat".to_owned(), |age| format!("last heartbeat {age:.0} s ago"));
+    let lost = if at_work.lost { ", lost: its trials are free to be taken over" } else { "" };
+    let trials: Vec<_> = at_work
+        .trials
+        .iter()
+        .map(|key| format!("{} {} {} #{}", key.instance_id, key.condition, key.solver, key.replicate))
+        .collect();
+    let trials = if trials.is_empty() { "no trial".to_owned() } else { trials.join(", ") };
+    format!("worker {worker} (process {pid} on {host}, {heartbeat}{lost}): {trials}")
 }
 
 /// Trials of one arm.

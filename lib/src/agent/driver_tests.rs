@@ -207,6 +207,27 @@ async fn a_run_interrupted_anywhere_ends_as_if_it_had_not_been() {
     }
 }
 
+/// A clock that stands still at some time.
+struct At(f64);
+
+impl Clock for At {
+    fn unix(&self) -> f64 {
+        self.0
+    }
+}
+
+#[tokio::test]
+async fn a_clock_set_back_between_two_processes_takes_no_time_away() {
+    let (world, turns) = (World::new(""), whole_run());
+    let (model, clock) = (script(&turns), Ticking::default());
+    model.fails_at.store(3, Ordering::Relaxed);
+    world.run(&model, &mut repository().await, &clock).await.unwrap_err();
+    let spent = world.trajectory()["info"]["config"]["memtrial"]["elapsed_seconds"].as_f64().unwrap();
+    assert!(spent > 0.0);
+    let resumed = world.run(&script(&turns), &mut repository().await, &At(10.0)).await.unwrap();
+    assert_eq!((resumed.exit_status.as_str(), resumed.seconds), ("Submitted", spent));
+}
+
 /// One script for several processes.
 struct Shared(std::sync::Arc<ScriptedModel>);
 

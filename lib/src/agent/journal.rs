@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::event::{Moment, Observation};
+use crate::llm::take_alone;
 
 /// Why a run's own files cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -96,7 +97,7 @@ impl<T: Serialize + DeserializeOwned> Lines<T> {
         let io_error = |source| JournalError::Io { path: path.clone(), source };
         let mut file = File::options().read(true).append(true).create(true).open(&path).map_err(io_error)?;
         if lock {
-            file.try_lock().map_err(|error| match error {
+            take_alone(&file).map_err(|error| match error {
                 TryLockError::WouldBlock => JournalError::Busy { path: path.clone() },
                 TryLockError::Error(source) => io_error(source),
             })?;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest, Sha256};
@@ -13,7 +14,7 @@ use super::error::DatasetError;
 use super::store::{HistoryStore, key};
 use crate::task::{InstanceId, Task};
 use crate::trajectory::{
-    Limits, Part, StreamReport, Summary, SummaryBuilder, Trajectory, TrajectoryError, stream_file,
+    Limits, Part, StreamReport, Summary, Trajectory, TrajectoryError, stream_file, summarize,
 };
 
 /// What "earlier" means.
@@ -221,6 +222,31 @@ impl History {
         &self.entries
     }
 
+    /// Summaries of all entries, in their order, read on all processors.
+    pub fn summaries(&self, limits: &Limits) -> Vec<Result<Summary, DatasetError>> {
+        let readers = std::thread::available_parallelism().map_or(1, usize::from).min(self.entries.len());
+        let next = AtomicUsize::new(0);
+        let read = || {
+            let mut done = Vec::new();
+            while let index = next.fetch_add(1, Ordering::Relaxed)
+                && let Some(entry) = self.entries.get(index)
+            {
+                done.push((index, entry.summary(limits)));
+            }
+            done
+        };
+        let mut summaries: Vec<_> = std::thread::scope(|scope| {
+            let readers: Vec<_> = (1..readers).map(|_| scope.spawn(read)).collect();
+            let own = read();
+            let join = |reader: std::thread::ScopedJoinHandle<'_, _>| {
+                reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            own.into_iter().chain(readers.into_iter().flat_map(join)).collect()
+        });
+        summaries.sort_by_key(|(index, _)| *index);
+        summaries.into_iter().map(|(_, summary)| summary).collect()
+    }
+
     /// Whether the target may learn from this task's run: hosts ask before they accept a record.
     pub fn contains(&self, id: &InstanceId) -> bool {
         self.entries.iter().any(|entry| key(&entry.id) == key(id))
@@ -314,15 +340,11 @@ impl Entry {
     /// # Errors
     /// As [`Entry::stream`].
     pub fn summary(&self, limits: &Limits) -> Result<Summary, DatasetError> {
-        let mut builder = SummaryBuilder::default();
-        let report = self.stream(limits, &mut |part| {
-            match part {
-                Part::Field { key, value } => builder.field(key, value),
-                Part::Message { message, .. } => builder.message(&message),
-            }
-            ControlFlow::Continue(())
-        })?;
-        Ok(builder.finish(&report))
+        let summary = summarize(&self.path, limits)?;
+        match summary.instance_id.as_deref().filter(|stated| *stated != self.id.as_str()) {
+            None => Ok(summary),
+            Some(stated) => Err(self.misnamed(stated)),
+        }
     }
 
     /// The SHA-256 of the file, in hexadecimal.

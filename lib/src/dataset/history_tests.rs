@@ -169,6 +169,32 @@ fn a_run_under_a_false_name_is_refused() {
     assert_eq!(history.entries()[0].read().unwrap_err().to_string(), error);
 }
 
+/// Many threads read; each summary stands where its run does, also those that fail.
+#[test]
+fn summaries_stand_in_the_order_of_the_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 1..40 {
+        let issue = if number % 7 == 0 { "{".to_owned() } else { issue_of(number) };
+        std::fs::write(folder.path().join(format!("a__b-{number}.traj.json")), issue).unwrap();
+    }
+    let history = by_number(&HistoryStore::open(folder.path()).unwrap(), "a__b-40");
+    let summaries = history.summaries(&Limits::default());
+    assert_eq!(summaries.len(), 39);
+    for (entry, summary) in history.entries().iter().zip(summaries) {
+        match summary {
+            Ok(summary) => assert_eq!(summary.issue, Some(format!("issue {}", entry.number()))),
+            Err(error) => {
+                assert_eq!(entry.number() % 7, 0);
+                assert!(error.to_string().contains(&entry.path().display().to_string()));
+            }
+        }
+    }
+}
+
+fn issue_of(number: u64) -> String {
+    json!({"messages": [{"role": "user", "content": format!("issue {number}")}]}).to_string()
+}
+
 fn any_id() -> impl Strategy<Value = InstanceId> {
     let owner = prop_oneof![Just("a"), Just("A"), Just("b")];
     let name = prop_oneof![Just("x"), Just("X"), Just("x__y")];

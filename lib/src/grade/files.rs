@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::trajectory::write_atomic;
+use crate::trajectory::{create_atomic, write_atomic};
 
 /// Why something could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -63,10 +63,38 @@ impl OutError {
 /// # Errors
 /// When it cannot be written; what stood there before stays.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), OutError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs_err::create_dir_all(folder)
-        .and_then(|()| write_atomic(path, bytes))
-        .map_err(|error| OutError::new(path, error))
+    make_folder(folder_of(path))?;
+    write_atomic(path, bytes).map_err(|error| OutError::new(path, error))
+}
+
+/// Writes a file like [`write()`] where there is none yet: of several processes exactly one gets `true`.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_new(path: &Path, bytes: &[u8]) -> Result<bool, OutError> {
+    make_folder(folder_of(path))?;
+    create_atomic(path, bytes).map_err(|error| OutError::new(path, error))
+}
+
+/// Makes a folder with those above it. Each new name is flushed to the disk: what is flushed below it is not lost with
+/// it in a power cut.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn make_folder(path: &Path) -> Result<(), OutError> {
+    if path.as_os_str().is_empty() || path.is_dir() {
+        return Ok(());
+    }
+    let above = folder_of(path);
+    make_folder(above)?;
+    let made = std::fs::create_dir(path)
+        .or_else(|error| if path.is_dir() { Ok(()) } else { Err(error) })
+        .and_then(|()| File::open(above)?.sync_all());
+    made.map_err(|error| OutError::new(path, error))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Writes a value as indented JSON with a line end.
@@ -74,10 +102,18 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), OutError> {
 /// # Errors
 /// As [`write()`].
 pub fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), OutError> {
+    write(path, &json_bytes(path, value)?)
+}
+
+/// A value as [`write_json`] would write it to `path`.
+///
+/// # Errors
+/// When it cannot be written as JSON.
+pub fn json_bytes<T: Serialize>(path: &Path, value: &T) -> Result<Vec<u8>, OutError> {
     let mut bytes = serde_json::to_vec_pretty(value)
         .map_err(|error| OutError::Io { path: path.to_owned(), source: error.into() })?;
     bytes.push(b'\n');
-    write(path, &bytes)
+    Ok(bytes)
 }
 
 /// An output folder that this run alone writes to. Dropping it lets the next run in.
@@ -132,6 +168,16 @@ mod tests {
         write_json(&path, &[1]).unwrap();
         write_json(&path, &[2]).unwrap();
         assert_eq!(fs_err::read_to_string(&path).unwrap(), "[\n  2\n]\n");
+        assert_eq!(fs_err::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_not_written_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/b/c.json");
+        assert!(write_new(&path, b"one").unwrap());
+        assert!(!write_new(&path, b"two").unwrap());
+        assert_eq!(fs_err::read(&path).unwrap(), b"one");
         assert_eq!(fs_err::read_dir(path.parent().unwrap()).unwrap().count(), 1);
     }
 

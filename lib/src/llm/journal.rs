@@ -5,6 +5,7 @@
 //! answered from the file; a call that differs from the one recorded means that the run has diverged.
 
 use std::collections::VecDeque;
+use std::fs::TryLockError;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -97,12 +98,10 @@ impl Log {
         let wrong = |reason: String| LlmError::Journal { path: name.clone(), reason };
         let io = |error: std::io::Error| wrong(error.to_string());
         let mut file = fs::OpenOptions::new().read(true).append(true).create(true).open(path).map_err(io)?;
-        match file.file().try_lock() {
+        match take_alone(file.file()) {
             Ok(()) => {}
-            Err(std::fs::TryLockError::WouldBlock) => {
-                return Err(wrong("another process is writing it".into()));
-            }
-            Err(std::fs::TryLockError::Error(error)) => return Err(io(error)),
+            Err(TryLockError::WouldBlock) => return Err(wrong("another process is writing it".into())),
+            Err(TryLockError::Error(error)) => return Err(io(error)),
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(io)?;
@@ -154,6 +153,19 @@ impl<M> Journaled<M> {
     /// Bytes of a torn last line that were cut off when it was opened; 0: there was none.
     pub fn torn(&self) -> u64 {
         self.torn
+    }
+}
+
+/// Locks a file for this process, where its file system has locks: some that machines share have none.
+pub(crate) fn take_alone(file: &std::fs::File) -> Result<(), TryLockError> {
+    match file.try_lock() {
+        Err(TryLockError::Error(error))
+            if error.kind() == std::io::ErrorKind::Unsupported
+                || error.raw_os_error() == Some(rustix::io::Errno::NOLCK.raw_os_error()) =>
+        {
+            Ok(())
+        }
+        taken => taken,
     }
 }
 
@@ -221,23 +233,31 @@ fn lock(shelf: &Mutex<Shelf>) -> std::sync::MutexGuard<'_, Shelf> {
     shelf.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the calls of a journal cost; a torn last line is left out, a missing file holds no call.
+/// What the calls of a journal cost, the first `skip` left out; a torn last line is no call, a missing file holds none.
 ///
 /// # Errors
 /// When the file cannot be read or is no journal.
-pub fn spent(path: &Path) -> Result<Cost, LlmError> {
-    Ok(entries(path)?.iter().fold(Cost::ZERO, |sum, entry| sum.plus(entry.reply.cost)))
+pub fn spent(path: &Path, skip: u64) -> Result<Cost, LlmError> {
+    let paid = entries(path)?.into_iter().skip(usize::try_from(skip).unwrap_or(usize::MAX));
+    Ok(paid.fold(Cost::ZERO, |sum, entry| sum.plus(entry.reply.cost)))
+}
+
+/// How many calls a journal holds.
+///
+/// # Errors
+/// As [`spent`].
+pub fn recorded(path: &Path) -> Result<u64, LlmError> {
+    Ok(entries(path)?.len() as u64)
 }
 
 /// The lines of a journal; a torn last one is left out, a missing file holds none.
 pub(super) fn entries(path: &Path) -> Result<VecDeque<Entry>, LlmError> {
     let wrong = |reason: String| LlmError::Journal { path: path.display().to_string(), reason };
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(VecDeque::new()),
-        Err(error) => return Err(wrong(error.to_string())),
-    };
-    Ok(parse(&bytes).map_err(wrong)?.0)
+    match fs::read(path) {
+        Ok(bytes) => parse(&bytes).map(|(entries, _)| entries).map_err(wrong),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(VecDeque::new()),
+        Err(error) => Err(wrong(error.to_string())),
+    }
 }
 
 /// The entries, and how many bytes they take; a last line beyond that is torn.

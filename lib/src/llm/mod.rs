@@ -20,7 +20,8 @@ mod stream;
 
 pub use client::{Client, OnRetry};
 pub use endpoint::{Api, Endpoint, Secret};
-pub use journal::{Journaled, spent};
+pub(crate) use journal::take_alone;
+pub use journal::{Journaled, recorded, spent};
 pub use limiter::Limiter;
 pub use price::{Price, Prices};
 pub use probe::{Probe, SeedSupport, probe, probe_seed};
@@ -67,6 +68,22 @@ impl Cost {
         list_usd: Some(0.0),
         paid_usd: Some(0.0),
     };
+
+    /// What this cost is above another that is part of it.
+    #[must_use]
+    pub fn minus(self, part: Self) -> Self {
+        let rest = |all: Option<f64>, part: Option<f64>| Some((all? - part?).max(0.0));
+        Self {
+            calls: self.calls.saturating_sub(part.calls),
+            prompt_tokens: self.prompt_tokens.saturating_sub(part.prompt_tokens),
+            cached_tokens: self.cached_tokens.saturating_sub(part.cached_tokens),
+            completion_tokens: self.completion_tokens.saturating_sub(part.completion_tokens),
+            seconds: (self.seconds - part.seconds).max(0.0),
+            unmetered_calls: self.unmetered_calls.saturating_sub(part.unmetered_calls),
+            list_usd: rest(self.list_usd, part.list_usd),
+            paid_usd: rest(self.paid_usd, part.paid_usd),
+        }
+    }
 
     /// This cost shared equally by `served` trials; counts are rounded up, so that no cost disappears.
     #[must_use]

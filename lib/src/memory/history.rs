@@ -19,21 +19,27 @@ impl Experiences for History {
 
     fn read(&self, id: &InstanceId, with_messages: bool) -> Result<Experience, String> {
         let entry = self.entries().iter().find(|entry| entry.id() == id).ok_or("it is not in the history")?;
-        let mut builder = SummaryBuilder::default();
         let mut messages = Vec::new();
-        let report = entry.stream(&Limits::default(), &mut |part| {
-            match part {
-                Part::Field { key, value } => builder.field(key, value),
-                Part::Message { message, .. } => {
-                    builder.message(&message);
-                    if with_messages && message.role() != Role::System {
-                        messages.push(turn(&message));
+        let summary = match with_messages {
+            false => entry.summary(&Limits::default()),
+            true => {
+                let mut builder = SummaryBuilder::default();
+                let report = entry.stream(&Limits::default(), &mut |part| {
+                    match part {
+                        Part::Field { key, value } => builder.field(key, value),
+                        Part::Message { message, .. } => {
+                            builder.message(&message);
+                            if message.role() != Role::System {
+                                messages.push(turn(&message));
+                            }
+                        }
                     }
-                }
+                    ControlFlow::Continue(())
+                });
+                report.map(|report| builder.finish(&report))
             }
-            ControlFlow::Continue(())
-        });
-        let summary = builder.finish(&report.map_err(|error| error.to_string())?);
+        }
+        .map_err(|error| error.to_string())?;
         Ok(Experience {
             instance_id: id.clone(),
             issue: summary

@@ -59,6 +59,7 @@ pub(super) fn trial(
             paid_usd: None,
             ..Cost::ZERO
         },
+        abandoned_cost: Cost::ZERO,
         memory_cost: if memory {
             Cost { calls: 1, prompt_tokens: 400, seconds: 0.1, ..Cost::ZERO }
         } else {

@@ -205,7 +205,7 @@ impl Report {
             p.small { "Whole study: " (counted(self.spent.trials, "trial")) ", "
                 (short(super::arm::tokens(all) as f64)) " tokens, list price "
                 (all.list_usd.map_or("unknown".to_owned(), dollars)) ", paid "
-                (all.paid_usd.map_or("unknown".to_owned(), dollars)) "." }
+                (all.paid_usd.map_or("unknown".to_owned(), dollars)) (self.given_up()) "." }
         } }
     }
 

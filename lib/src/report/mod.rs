@@ -109,6 +109,8 @@ pub struct Spent {
     pub trials: u64,
     /// The solvers.
     pub solver: Cost,
+    /// The part of it that went into attempts that were given up.
+    pub abandoned: Cost,
     /// The memory systems: build and retrieval.
     pub memory: Cost,
 }
@@ -210,5 +212,10 @@ fn target_rows(facts: &StudyFacts, trials: &Trials) -> Vec<TargetRow> {
 
 fn spent(trials: &[TrialRecord]) -> Spent {
     let sum = |cost: fn(&TrialRecord) -> Cost| arm::total(trials.iter(), cost);
-    Spent { trials: trials.len() as u64, solver: sum(|t| t.solver_cost), memory: sum(|t| t.memory_cost) }
+    Spent {
+        trials: trials.len() as u64,
+        solver: sum(|t| t.solver_cost),
+        abandoned: sum(|t| t.abandoned_cost),
+        memory: sum(|t| t.memory_cost),
+    }
 }

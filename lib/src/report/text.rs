@@ -6,6 +6,7 @@ use super::wording::{
     verdict_name,
 };
 use super::{Arm, Comparison, Flip, Paired, Report};
+use crate::llm::Cost;
 
 /// What stands where there is no number.
 pub(super) const NONE: &str = "-";
@@ -217,14 +218,25 @@ impl Report {
         out.push_str(&wrap(
             "",
             &format!(
-                "whole study: {}, {} tokens, list {}, paid {}",
+                "whole study: {}, {} tokens, list {}, paid {}{}",
                 counted(self.spent.trials, "trial"),
                 short(super::arm::tokens(all) as f64),
                 all.list_usd.map_or("unknown".to_owned(), dollars),
                 all.paid_usd.map_or("unknown".to_owned(), dollars),
+                self.given_up(),
             ),
         ));
         if self.spent.trials == 0 { String::new() } else { out }
+    }
+
+    /// What of the cost went into attempts that were given up; empty where nothing did.
+    pub(super) fn given_up(&self) -> String {
+        let cost = self.spent.abandoned;
+        if cost == Cost::ZERO {
+            return String::new();
+        }
+        let (calls, tokens) = (counted(cost.calls, "call"), short(super::arm::tokens(cost) as f64));
+        format!(", {calls} and {tokens} tokens of it in attempts that were given up")
     }
 
     fn ratio_table(&self) -> String {

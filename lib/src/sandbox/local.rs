@@ -99,6 +99,10 @@ impl Backend for Local {
         NAME
     }
 
+    fn cache(&self) -> &Path {
+        &self.cache
+    }
+
     async fn check(&self) -> Health {
         let notes = vec!["no isolation: time and output are bounded, nothing else".to_owned()];
         match program::runner(&self.cache) {

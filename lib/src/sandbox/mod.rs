@@ -358,6 +358,9 @@ pub trait Backend: Send + Sync {
     /// `namespaces`, `docker` or `local`.
     fn name(&self) -> &'static str;
 
+    /// The folder for what processes on this machine share: layers, locks.
+    fn cache(&self) -> &std::path::Path;
+
     /// Starts a sandbox for real and reports what it can bound.
     async fn check(&self) -> Health;
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use serde_json::json;
 
@@ -13,11 +12,11 @@ use super::{Layout, StudyError, layout};
 use crate::agent;
 use crate::context;
 use crate::dataset::{self, History, HistoryStore, MergeDates};
-use crate::grade::files::write_json;
+use crate::grade::files::{json_bytes, write_new};
 use crate::llm::{Limiter, OnRetry, Secret, recorded_run};
 use crate::memory;
-use crate::sandbox::environment::{Environments, Settings};
-use crate::sandbox::{Backend, Mount};
+use crate::sandbox::environment::Settings;
+use crate::sandbox::{self, Mount};
 use crate::task::{InstanceId, Task};
 
 /// The lock's format.
@@ -46,7 +45,7 @@ pub struct Bench {
     /// Another program in the agent's place.
     pub(super) program: Option<agent::Program>,
     pub(super) doors: Doors,
-    pub(super) environments: Environments,
+    pub(super) rooms: Settings,
     pub(super) targets: BTreeMap<InstanceId, Target>,
     pub(super) replays: BTreeMap<String, PathBuf>,
     pub(super) limiter: Limiter,
@@ -67,11 +66,7 @@ impl Bench {
     ///
     /// # Errors
     /// When something is missing or wrong; nothing has been written then.
-    pub fn open(
-        path: &std::path::Path,
-        backend: Arc<dyn Backend>,
-        openings: Openings,
-    ) -> Result<Self, StudyError> {
+    pub fn open(path: &std::path::Path, openings: Openings) -> Result<Self, StudyError> {
         let mut design = Design::read(path)?;
         let folder = path.parent().unwrap_or(std::path::Path::new(""));
         let program =
@@ -79,6 +74,14 @@ impl Bench {
         let mounts = design.sandbox.mounts.iter().chain(&design.agent.mounts);
         if let Some(mount) = mounts.into_iter().find(|mount| !mount.host.is_dir()) {
             let reason = format!("mounts: there is no folder {}", mount.host.display());
+            return Err(StudyError::Design { path: path.to_owned(), reason });
+        }
+        let backend = design.sandbox.backend.as_str();
+        if !sandbox::BACKENDS.contains(&backend) {
+            let reason = format!(
+                "sandbox.backend: there is no {backend:?}; there are {}",
+                sandbox::BACKENDS.join(", ")
+            );
             return Err(StudyError::Design { path: path.to_owned(), reason });
         }
         let layout = Layout::new(openings.out.unwrap_or_else(|| folder.to_owned()));
@@ -95,21 +98,19 @@ impl Bench {
         settings.mounts.extend(openings.mounts.into_iter().filter(|mount| !taken(mount)));
         settings.env = design.sandbox.env.clone();
         settings.limits = design.sandbox.limits.clone();
-        let environments = Environments::new(backend, settings);
-        let lock = {
-            let agent = match &program {
-                Some(program) => program::identity(program)?,
-                None => digest_of(&loaded.config),
-            };
-            lock(&design, agent, &environments, &targets, &replays)?
+        let label = settings.label(&design.sandbox.backend);
+        let own = match &program {
+            Some(program) => program::identity(program)?,
+            None => digest_of(&loaded.config),
         };
+        let lock = lock(&design, own, label, &targets, &replays)?;
         Ok(Self {
             design,
             layout,
             agent: loaded.config,
             program,
             doors: Doors::default(),
-            environments,
+            rooms: settings,
             targets,
             replays,
             limiter: Limiter::default(),
@@ -180,16 +181,17 @@ impl Bench {
         }
     }
 
-    /// Writes the lock before the first trial, or compares with the one that is there.
+    /// Writes the lock before the first trial, or compares with the one that is there: of several workers that begin at
+    /// once one writes it.
     ///
     /// # Errors
     /// When an input has changed since the study was begun; the text names it.
     pub(super) fn hold_to_lock(&self) -> Result<(), StudyError> {
         let path = self.layout.lock();
-        match layout::read_json::<Lock>(&path)? {
-            None => Ok(write_json(&path, &self.lock)?),
-            Some(begun) => self.compare(path, &begun),
+        if !path.exists() {
+            write_new(&path, &json_bytes(&path, &self.lock)?)?;
         }
+        self.expect_begun()
     }
 
     fn compare(&self, path: PathBuf, begun: &Lock) -> Result<(), StudyError> {
@@ -295,7 +297,7 @@ fn replays(design: &Design) -> BTreeMap<String, PathBuf> {
 fn lock(
     design: &Design,
     agent: String,
-    environments: &Environments,
+    sandbox: String,
     targets: &BTreeMap<InstanceId, Target>,
     replays: &BTreeMap<String, PathBuf>,
 ) -> Result<Lock, StudyError> {
@@ -320,7 +322,7 @@ fn lock(
         memtrial: env!("CARGO_PKG_VERSION").into(),
         design: digest_of(&fixed_part(design)),
         agent,
-        sandbox: environments.label(),
+        sandbox,
         targets: locked,
         conditions: conditions(design)?,
         replays: recorded,

@@ -50,7 +50,13 @@ pub enum StudyError {
         /// What differs.
         changes: String,
     },
-    /// The study's folder cannot be written, or another process runs the study.
+    /// The process cannot take part in the study.
+    #[error("{reason}")]
+    Worker {
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+    /// The study's folder cannot be written.
     #[error(transparent)]
     Out(#[from] OutError),
     /// The tasks cannot be read.

@@ -29,15 +29,24 @@ impl Layout {
         self.root.join("study.lock.json")
     }
 
-    /// What happened, one line an event.
-    pub fn journal(&self) -> PathBuf {
-        self.root.join("journal/main.jsonl")
+    /// What happened, one line an event: one file a worker.
+    pub fn journal(&self, worker: &str) -> PathBuf {
+        self.root.join("journal").join(format!("{worker}.jsonl"))
+    }
+
+    /// Who works on what.
+    pub fn claims(&self) -> PathBuf {
+        self.root.join("claims")
     }
 
     /// A trial's folder: its attempts lie below it, its record inside it.
     pub fn trial(&self, key: &TrialKey) -> PathBuf {
-        self.root
-            .join("trials")
+        self.root.join(Self::trial_claim(key))
+    }
+
+    /// What a trial is called below the folder of claims.
+    pub(super) fn trial_claim(key: &TrialKey) -> PathBuf {
+        Path::new("trials")
             .join(&key.condition)
             .join(&key.solver)
             .join(key.replicate.to_string())
@@ -65,6 +74,11 @@ impl Layout {
     /// The grading of a target's gold patch.
     pub fn gold(&self, target: &InstanceId) -> PathBuf {
         self.root.join("gold").join(target.as_str())
+    }
+
+    /// The verdict on a target's gold patch.
+    pub(super) fn gold_verdict(&self, target: &InstanceId) -> PathBuf {
+        self.gold(target).join("graded.json")
     }
 
     /// SWE-bench predictions of one arm.

@@ -1,7 +1,7 @@
 //! Trials whose agent is another program.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,14 +9,15 @@ use serde_json::json;
 use tokio::sync::Mutex;
 
 use super::StudyError;
+use super::attempt::CALLS;
 use super::bench::Bench;
 use super::design::{self, Solver};
 use super::lock::digest;
 use super::trial::{Fault, Trial, facts};
 use crate::agent::{self, AgentError, CommandRun, Door, Finished, Program};
 use crate::grade::files::write_json;
-use crate::llm::LlmError;
 use crate::llm::gateway::{Caller, Caps};
+use crate::llm::{self, Cost, LlmError};
 use crate::sandbox::environment::EnvironmentError;
 
 /// What a program's run may take where the study does not say, in seconds.
@@ -180,11 +181,12 @@ impl Trial<'_> {
             .into());
         }
         let environment = match &program.install {
-            Some(script) => self.bench.environments.with_addition(task, script, &program.mounts).await?,
-            None => self.bench.environments.prepare(task).await?,
+            Some(script) => self.shift.environments.with_addition(task, script, &program.mounts).await?,
+            None => self.shift.environments.prepare(task).await?,
         };
-        let door = self.bench.doors.of(self.bench, &key.solver).await?;
-        let journal = |attempt| self.bench.layout.attempt(key, attempt).join("calls.jsonl");
+        let bench = self.bench();
+        let door = bench.doors.of(bench, &key.solver).await?;
+        let journal = folder.join(CALLS);
         let caller = Caller {
             condition: key.condition.clone(),
             target: key.instance_id.to_string(),
@@ -192,9 +194,10 @@ impl Trial<'_> {
             replicate: key.replicate,
             attempt: self.attempt,
         };
-        let earlier: Vec<PathBuf> = (1..self.attempt).map(journal).collect();
-        let caps = self.bench.design.agent.caps();
-        let admission = door.admit(caller, caps, &journal(self.attempt), &earlier)?;
+        let earlier = bench.earlier_journals(key, self.attempt);
+        // What an interrupted worker spent is no part of this run's limits.
+        let caps = raised(bench.design.agent.caps(), &llm::spent(&journal, 0)?);
+        let admission = door.admit(caller, caps, &journal, &earlier)?;
         let started = environment.start_with_gateway(&program.mounts, door.socket()).await;
         let mut sandbox = started.map_err(EnvironmentError::from)?;
         write_json(&begun, &json!({})).map_err(StudyError::from)?;
@@ -204,11 +207,11 @@ impl Trial<'_> {
             model: self.model_name(),
             seed: Some(u64::from(key.replicate)),
             admission,
-            journal: journal(self.attempt),
+            journal,
             sandbox: sandbox.as_mut(),
             place: environment.place(),
             memory,
-            time_limit: self.bench.design.agent.program_time(),
+            time_limit: bench.design.agent.program_time(),
             folder,
             facts: facts(key),
         })
@@ -219,10 +222,20 @@ impl Trial<'_> {
     }
 
     fn model_name(&self) -> &str {
-        match self.bench.design.solvers.get(&self.key.solver) {
+        match self.bench().design.solvers.get(&self.key.solver) {
             Some(Solver::Openai(endpoint)) => &endpoint.model,
             _ => &self.key.solver,
         }
+    }
+}
+
+/// Caps for a run whose journal holds calls already.
+fn raised(caps: Caps, spent: &Cost) -> Caps {
+    let usd = spent.list_usd.unwrap_or(0.0).max(spent.paid_usd.unwrap_or(0.0));
+    Caps {
+        calls: caps.calls.map(|calls| calls + spent.calls),
+        tokens: caps.tokens.map(|tokens| tokens + spent.prompt_tokens + spent.completion_tokens),
+        usd: caps.usd.map(|most| most + usd),
     }
 }
 

@@ -33,8 +33,10 @@ pub struct TrialRecord {
     pub exit_status: String,
     /// Model calls of the agent.
     pub steps: u64,
-    /// What the solver cost.
+    /// What the solver cost, all attempts together.
     pub solver_cost: Cost,
+    /// The part of it that went into attempts that were given up.
+    pub abandoned_cost: Cost,
     /// What the memory system's retrieval for this trial cost, and its share of the build.
     pub memory_cost: Cost,
     /// What memory delivered.

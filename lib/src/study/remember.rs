@@ -2,14 +2,16 @@
 //! for every solver and replicate.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
 use super::bench::{Bench, Target};
 use super::design::Condition;
+use super::shift::Shift;
 use super::{StudyError, layout};
-use crate::grade::files::write_json;
+use crate::grade::files::{json_bytes, write_new};
 use crate::memory::host::{Host, Outcome, Retrieved, Setup};
 use crate::memory::{self, BlockTemplate, Budget, MemoryError, Query};
 use crate::task::InstanceId;
@@ -38,7 +40,7 @@ impl Deliveries {
     /// What `condition` delivers to the target.
     pub(super) async fn get(
         &self,
-        bench: &Bench,
+        shift: &Shift<'_>,
         condition: &str,
         target: &Target,
     ) -> Result<Arc<Retrieved>, RememberError> {
@@ -48,19 +50,42 @@ impl Deliveries {
         if let Some(made) = place.as_ref() {
             return Ok(made.clone());
         }
-        let file = bench.layout.memory(condition, id).join("delivery.json");
-        let retrieved = match layout::read_json::<Retrieved>(&file)? {
-            Some(kept) => kept,
-            None => {
-                let made = build(bench, condition, target).await?;
-                write_json(&file, &made).map_err(StudyError::from)?;
-                made
-            }
-        };
+        let retrieved = made_once(shift, condition, target).await?;
         let retrieved = Arc::new(retrieved);
         *place = Some(retrieved.clone());
         Ok(retrieved)
     }
+}
+
+/// Makes a delivery, or waits for the worker that does.
+async fn made_once(shift: &Shift<'_>, condition: &str, target: &Target) -> Result<Retrieved, RememberError> {
+    let (bench, id) = (shift.bench, target.task.id());
+    let file = bench.layout.memory(condition, id).join("delivery.json");
+    let name = Path::new("memory").join(condition).join(id.as_str());
+    loop {
+        if let Some(kept) = layout::read_json::<Retrieved>(&file)? {
+            return Ok(kept);
+        }
+        let Some(claim) = shift.worker.take(&name, &file)? else {
+            tokio::time::sleep(shift.worker.pause()).await;
+            continue;
+        };
+        // between the look and the claim it may have been made
+        if !file.exists() {
+            let made = build(bench, condition, target).await;
+            if let Ok(made) = &made {
+                keep(&file, made)?;
+            }
+            claim.release()?;
+            made?;
+        }
+    }
+}
+
+/// The first delivery stays.
+fn keep(file: &Path, made: &Retrieved) -> Result<(), StudyError> {
+    let bytes = json_bytes(file, made)?;
+    Ok(write_new(file, &bytes).map(drop)?)
 }
 
 async fn build(bench: &Bench, name: &str, target: &Target) -> Result<Retrieved, RememberError> {

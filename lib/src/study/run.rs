@@ -1,24 +1,22 @@
 //! The grid of trials: what is left of it, in which order, how many at once.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Write;
-use std::sync::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use futures::stream::{self, StreamExt};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::bench::Bench;
-use super::remember::Deliveries;
-use super::trial::{Trial, Tried, check_gold};
+use super::claims::{Worker, unique_name};
+use super::journal::Journal;
+use super::shift::Shift;
 use super::{StudyError, TrialKey, TrialRecord, layout};
-use crate::grade::files::{OutDir, OutError, write_json};
+use crate::grade::files::{make_folder, write_json};
 use crate::grade::{self, Coding, VerdictClass};
-use crate::llm::{self, Cost};
+use crate::sandbox::Backend;
+use crate::sandbox::environment::Environments;
 use crate::task::InstanceId;
 
 /// What happens while a study runs.
@@ -59,11 +57,53 @@ pub enum Event {
         /// Why.
         reason: String,
     },
+    /// A trial is taken over from a worker that gave no sign of life for its lease.
+    TakenOver {
+        /// Which.
+        #[serde(flatten)]
+        key: TrialKey,
+        /// The worker.
+        worker: String,
+    },
+    /// Another worker has taken a trial over from this one, which was silent for its lease.
+    Lost {
+        /// Which.
+        #[serde(flatten)]
+        key: TrialKey,
+    },
+    /// Another worker has finished a trial.
+    Elsewhere {
+        /// Which.
+        #[serde(flatten)]
+        key: TrialKey,
+    },
+    /// Nothing is left but what other workers are at.
+    Waiting {
+        /// So many gold checks or trials.
+        elsewhere: usize,
+    },
     /// A trial is finished.
     Finished {
         /// Its record.
         record: Box<TrialRecord>,
     },
+}
+
+/// How a process takes part in a study.
+#[derive(Debug, Clone)]
+pub struct WorkerOptions {
+    /// Its name: no other living process on the study has it. Letters, digits, `-`, `_` and dots.
+    pub name: String,
+    /// After so long without a sign of life its claims may be taken over; a second at least.
+    pub lease: Duration,
+    /// Whether it stays until the trials that other workers are at are finished, to take over what they lose.
+    pub wait: bool,
+}
+
+impl Default for WorkerOptions {
+    fn default() -> Self {
+        Self { name: unique_name(), lease: Duration::from_secs(60), wait: true }
+    }
 }
 
 /// Asks a running study to start nothing new.
@@ -76,7 +116,7 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    fn asked(&self) -> bool {
+    pub(super) fn asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -92,11 +132,14 @@ pub struct RunSummary {
     pub missing: usize,
     /// Trials that were not begun because their target's gold patch could not be graded.
     pub blocked: usize,
+    /// Trials that other workers were at when this one left. Where there are any, the last of them writes predictions
+    /// and report.
+    pub elsewhere: usize,
 }
 
 impl RunSummary {
     /// Counts a trial: its record's coding, and its target's where that is not to be run.
-    fn count(&mut self, record: Option<Coding>, unfit: Option<Coding>) {
+    pub(super) fn count(&mut self, record: Option<Coding>, unfit: Option<Coding>) {
         if unfit == Some(Coding::Excluded) {
             return;
         }
@@ -117,50 +160,27 @@ pub struct Excluded {
 }
 
 impl Bench {
-    /// Runs what is left of the study.
+    /// Runs what is left of the study, together with whatever other workers do so.
     ///
     /// Trials of one target lie close together in time, arms in an order drawn for each target from the study's seed,
     /// so that no arm has the better hours.
     ///
     /// # Errors
-    /// When another process runs the study, an input has changed since it was begun, or its files cannot be written.
+    /// When the worker's name is taken, an input has changed since the study was begun, or its files cannot be written.
     /// What goes wrong in a trial is that trial's verdict.
-    pub async fn run(&self, stop: &Stop, on: &(dyn Fn(&Event) + Sync)) -> Result<RunSummary, StudyError> {
-        let _alone = OutDir::open(self.layout.root())?;
+    pub async fn run(
+        &self,
+        backend: Arc<dyn Backend>,
+        options: &WorkerOptions,
+        stop: &Stop,
+        on: &(dyn Fn(&Event) + Sync),
+    ) -> Result<RunSummary, StudyError> {
+        make_folder(self.layout.root())?;
         self.hold_to_lock()?;
-        let journal = Journal::open(self)?;
-        let tell = |event: Event| {
-            journal.write(&event)?;
-            on(&event);
-            Ok::<(), StudyError>(())
-        };
-        let grid = self.grid();
-        let records = self.records()?;
-        let done = |key: &TrialKey| records.get(key).is_some_and(|r| r.verdict.coding() != Coding::Missing);
-        let finished = grid.iter().filter(|key| done(key)).count();
-        let graded = |target: &&InstanceId| self.layout.gold(target).join("graded.json").is_file();
-        let gold = match self.design.grade.check_gold {
-            true => self.targets.keys().filter(|target| !graded(target)).count(),
-            false => 0,
-        };
-        tell(Event::Planned { gold, trials: grid.len(), finished })?;
-        let unfit = self.gold(stop, &tell).await?;
-        let deliveries = Deliveries::default();
-        let wanted = |key: &&TrialKey| !done(key) && !unfit.contains_key(&key.instance_id);
-        let mut work = stream::iter(grid.iter().filter(wanted))
-            .map(|key| self.trial(key, stop, &deliveries, &tell))
-            .buffer_unordered(self.design.budget.jobs);
-        while let Some(outcome) = work.next().await {
-            outcome?;
-        }
-        self.write_predictions()?;
-        let records = self.records()?;
-        let mut summary = RunSummary::default();
-        for key in &grid {
-            let record = records.get(key).map(|record| record.verdict.coding());
-            summary.count(record, unfit.get(&key.instance_id).copied());
-        }
-        Ok(summary)
+        let worker = Worker::join(&self.layout, &options.name, options.lease)?;
+        let journal = Journal::open(self, &options.name)?;
+        let environments = Environments::new(backend, self.rooms.clone());
+        Shift::new(self, environments, worker, journal, stop, on).work(options.wait).await
     }
 
     /// Every finished trial of the grid.
@@ -170,11 +190,31 @@ impl Bench {
     pub fn records(&self) -> Result<BTreeMap<TrialKey, TrialRecord>, StudyError> {
         let mut records = BTreeMap::new();
         for key in self.grid() {
-            if let Some(record) = layout::read_json::<TrialRecord>(&self.layout.record(&key))? {
+            if let Some(record) = self.record(&key)? {
                 records.insert(key, record);
             }
         }
         Ok(records)
+    }
+
+    /// A trial's record. What a worker paid after its trial had been taken over, and the record written, is added.
+    pub(super) fn record(&self, key: &TrialKey) -> Result<Option<TrialRecord>, StudyError> {
+        let Some(mut record) = layout::read_json::<TrialRecord>(&self.layout.record(key))? else {
+            return Ok(None);
+        };
+        if record.attempts > 1 {
+            let abandoned = self.sunk(key, record.attempts)?;
+            if abandoned.calls > record.abandoned_cost.calls {
+                record.solver_cost = record.solver_cost.plus(abandoned.minus(record.abandoned_cost));
+                record.abandoned_cost = abandoned;
+            }
+        }
+        Ok(Some(record))
+    }
+
+    /// The verdict on a target's gold patch, where it has been graded.
+    pub(super) fn kept_gold(&self, target: &InstanceId) -> Result<Option<grade::Graded>, StudyError> {
+        layout::read_json(&self.layout.gold_verdict(target))
     }
 
     /// Targets whose gold patch is known to fail.
@@ -184,8 +224,8 @@ impl Bench {
     pub fn excluded(&self) -> Result<Vec<Excluded>, StudyError> {
         let mut excluded = Vec::new();
         for target in self.targets.keys().filter(|_| self.design.grade.check_gold) {
-            let kept = layout::read_json::<grade::Graded>(&self.layout.gold(target).join("graded.json"))?;
-            if let Some(gold) = kept.filter(|gold| gold.class.coding() == Coding::Excluded) {
+            if let Some(gold) = self.kept_gold(target)?.filter(|gold| gold.class.coding() == Coding::Excluded)
+            {
                 excluded.push(Excluded { target: target.clone(), reason: gold.reason.unwrap_or_default() });
             }
         }
@@ -229,91 +269,8 @@ impl Bench {
         }
     }
 
-    /// What an attempt has spent on model calls so far.
-    pub(super) fn spent(&self, key: &TrialKey, attempt: u32) -> Cost {
-        // a journal that cannot be read is told of when the attempt opens it
-        llm::spent(&self.layout.attempt(key, attempt).join("calls.jsonl")).unwrap_or(Cost::ZERO)
-    }
-
-    /// Grades the gold patches. Returns the targets that are not to be run and why: `Excluded` where gold fails (they leave
-    /// every arm), `Missing` where no sandbox could be had to grade it (no model is paid for a trial that could not
-    /// be graded either).
-    async fn gold(
-        &self,
-        stop: &Stop,
-        tell: &(dyn Fn(Event) -> Result<(), StudyError> + Sync),
-    ) -> Result<BTreeMap<InstanceId, Coding>, StudyError> {
-        let mut unfit = BTreeMap::new();
-        if !self.design.grade.check_gold {
-            return Ok(unfit);
-        }
-        let mut work = stream::iter(self.targets.values())
-            .map(|target| async move {
-                match stop.asked() {
-                    true => Ok(None),
-                    false => {
-                        check_gold(self, target).await.map(|gold| Some((target.task.id().clone(), gold)))
-                    }
-                }
-            })
-            .buffer_unordered(self.design.budget.jobs);
-        while let Some(outcome) = work.next().await {
-            let Some((target, gold)) = outcome? else { continue };
-            let coding = gold.class.coding();
-            if matches!(coding, Coding::Excluded | Coding::Missing) {
-                unfit.insert(target.clone(), coding);
-            }
-            tell(Event::Gold { target, verdict: gold.class, reason: gold.reason })?;
-        }
-        Ok(unfit)
-    }
-
-    /// One trial with its retries. Nothing is written but the record when it is finished.
-    async fn trial(
-        &self,
-        key: &TrialKey,
-        stop: &Stop,
-        deliveries: &Deliveries,
-        tell: &(dyn Fn(Event) -> Result<(), StudyError> + Sync),
-    ) -> Result<(), StudyError> {
-        let Some(target) = self.targets.get(&key.instance_id) else { return Ok(()) };
-        let mut retries = self.design.budget.retries;
-        while !stop.asked() {
-            let (attempt, sunk) = self.attempt(key)?;
-            tell(Event::Started { key: key.clone(), attempt })?;
-            match (Trial { bench: self, deliveries, target, key, attempt, sunk }).run().await? {
-                Tried::Diverged(reason) => {
-                    let spent = self.spent(key, attempt);
-                    let abandoned = Abandoned { reason: reason.clone(), spent };
-                    write_json(&self.layout.attempt(key, attempt).join(ABANDONED), &abandoned)?;
-                    tell(Event::Again { key: key.clone(), reason })?;
-                }
-                Tried::Record(record) if record.verdict.coding() == Coding::Missing && retries > 0 => {
-                    retries -= 1;
-                    tell(Event::Again { key: key.clone(), reason: record.reason.unwrap_or_default() })?;
-                }
-                Tried::Record(record) => {
-                    write_json(&self.layout.record(key), &record)?;
-                    return tell(Event::Finished { record });
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The attempt to go on with, and what the abandoned ones before it cost.
-    fn attempt(&self, key: &TrialKey) -> Result<(u32, Cost), StudyError> {
-        let (mut attempt, mut sunk) = (1, Cost::ZERO);
-        while let Some(before) =
-            layout::read_json::<Abandoned>(&self.layout.attempt(key, attempt).join(ABANDONED))?
-        {
-            (attempt, sunk) = (attempt + 1, sunk.plus(before.spent));
-        }
-        Ok((attempt, sunk))
-    }
-
     /// SWE-bench predictions of every arm, for other harnesses.
-    fn write_predictions(&self) -> Result<(), StudyError> {
+    pub(super) fn write_predictions(&self) -> Result<(), StudyError> {
         let mut arms: BTreeMap<_, serde_json::Map<String, serde_json::Value>> = BTreeMap::new();
         for (key, record) in self.records()? {
             let file = self.layout.attempt(&key, record.attempts).join("prediction.json");
@@ -327,40 +284,5 @@ impl Bench {
             write_json(&path, &predictions)?;
         }
         Ok(())
-    }
-}
-
-/// The mark of an attempt that is given up.
-const ABANDONED: &str = "abandoned.json";
-
-/// An attempt that is given up: its cost is kept.
-#[derive(Debug, Serialize, Deserialize)]
-struct Abandoned {
-    reason: String,
-    spent: Cost,
-}
-
-/// `journal/main.jsonl`: what happened when.
-struct Journal {
-    file: Mutex<File>,
-    path: std::path::PathBuf,
-}
-
-impl Journal {
-    fn open(bench: &Bench) -> Result<Self, StudyError> {
-        let path = bench.layout.journal();
-        let open = || {
-            std::fs::create_dir_all(path.parent().unwrap_or(bench.layout.root()))?;
-            File::options().create(true).append(true).open(&path)
-        };
-        let file = open().map_err(|error| OutError::new(&path, error))?;
-        Ok(Self { file: Mutex::new(file), path })
-    }
-
-    fn write(&self, event: &Event) -> Result<(), StudyError> {
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64());
-        let line = format!("{}\n", json!({ "unix": unix, "what": event }));
-        let mut file = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        Ok(file.write_all(line.as_bytes()).map_err(|error| OutError::new(&self.path, error))?)
     }
 }

@@ -2,20 +2,24 @@
 
 use std::path::Path;
 
+use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
+use super::attempt::{CALLS, FINISHED};
 use super::bench::{Bench, Target};
+use super::claims::Claim;
 use super::design::Solver;
-use super::remember::{Deliveries, RememberError, block};
+use super::remember::{RememberError, block};
+use super::shift::Shift;
 use super::{MemoryNote, StudyError, TrialKey, TrialRecord, layout};
-use crate::agent::{self, AgentError, Finished, SystemClock, Uname};
+use crate::agent::{self, AgentError, Finished, JournalError, SystemClock, Uname};
 use crate::context::Full;
-use crate::grade::files::{OutError, write, write_json};
+use crate::grade::files::{json_bytes, make_folder, write, write_json, write_new};
 use crate::grade::{self, Coding, Graded, VerdictClass};
-use crate::llm::{self, Client, Cost, Journaled, LlmError, Model, Replay, recorded_run};
+use crate::llm::{self, Client, Cost, Journaled, LlmError, Model, Replay, Reply, Request, recorded_run};
 use crate::memory::host::{Outcome, Retrieved};
 use crate::sandbox::OutputLimit;
-use crate::sandbox::environment::EnvironmentError;
+use crate::sandbox::environment::{EnvironmentError, Environments};
 
 /// How a try at a trial ended.
 pub(super) enum Tried {
@@ -27,14 +31,12 @@ pub(super) enum Tried {
 
 /// What a trial works with.
 pub(super) struct Trial<'a> {
-    pub(super) bench: &'a Bench,
-    pub(super) deliveries: &'a Deliveries,
+    pub(super) shift: &'a Shift<'a>,
+    pub(super) claim: &'a Claim,
     pub(super) target: &'a Target,
     pub(super) key: &'a TrialKey,
     /// From 1.
     pub(super) attempt: u32,
-    /// What earlier attempts cost.
-    pub(super) sunk: Cost,
 }
 
 /// Why a trial has no verdict of its own.
@@ -55,14 +57,14 @@ pub(super) enum Fault {
 impl Trial<'_> {
     /// Runs it, or takes it up where a killed process left it.
     pub(super) async fn run(self) -> Result<Tried, StudyError> {
-        let folder = self.bench.layout.attempt(self.key, self.attempt);
-        std::fs::create_dir_all(&folder).map_err(|error| OutError::new(&folder, error))?;
-        let retrieved = match self.deliveries.get(self.bench, &self.key.condition, self.target).await {
+        let folder = self.bench().layout.attempt(self.key, self.attempt);
+        make_folder(&folder)?;
+        let retrieved = match self.shift.deliveries.get(self.shift, &self.key.condition, self.target).await {
             Ok(retrieved) => retrieved,
-            Err(error) => return Ok(self.failed(&Fault::Memory(error.into()), None)),
+            Err(error) => return self.failed(&Fault::Memory(error.into()), None),
         };
         write_json(&folder.join("memory.json"), retrieved.as_ref())?;
-        let ended = folder.join("finished.json");
+        let ended = folder.join(FINISHED);
         let played = match layout::read_json::<Finished>(&ended)? {
             Some(finished) => Ok(finished),
             None => self.play(&folder, block(&retrieved)).await,
@@ -73,7 +75,7 @@ impl Trial<'_> {
             Err(Fault::Agent(error)) if is_divergence(&error) => {
                 return Ok(Tried::Diverged(error.to_string()));
             }
-            Err(fault) => return Ok(self.failed(&fault, Some(&retrieved))),
+            Err(fault) => return self.failed(&fault, Some(&retrieved)),
         };
         write_json(&ended, &finished)?;
         let prediction = json!({
@@ -82,29 +84,39 @@ impl Trial<'_> {
             "model_patch": finished.submission,
         });
         write_json(&folder.join("prediction.json"), &prediction)?;
-        let graded = match self.judge(&finished).await {
-            Ok(graded) => graded,
-            Err(fault) => return Ok(self.failed(&fault, Some(&retrieved))),
+        let kept = layout::read_json::<Graded>(&folder.join("graded.json"))?;
+        let graded = match kept.filter(|kept| kept.class.coding() != Coding::Missing) {
+            Some(graded) => graded,
+            None => match self.judge(&finished).await {
+                Ok(graded) => {
+                    write(&folder.join("test_output.txt"), &graded.log)?;
+                    write_json(&folder.join("graded.json"), &graded)?;
+                    graded
+                }
+                Err(fault) => return self.failed(&fault, Some(&retrieved)),
+            },
         };
-        write(&folder.join("test_output.txt"), &graded.log)?;
-        write_json(&folder.join("graded.json"), &graded)?;
-        Ok(Tried::Record(Box::new(self.record(&finished, &graded, &retrieved))))
+        Ok(Tried::Record(Box::new(self.record(&finished, &graded, &retrieved)?)))
+    }
+
+    pub(super) fn bench(&self) -> &Bench {
+        self.shift.bench
     }
 
     /// The agent's run in a fresh sandbox.
     async fn play(&self, folder: &Path, memory: Option<&str>) -> Result<Finished, Fault> {
-        if let Some(program) = &self.bench.program {
+        if let Some(program) = &self.bench().program {
             return self.play_program(program, folder, memory).await;
         }
         let task = &self.target.task.solver;
-        let environment = self.bench.environments.prepare(task).await?;
+        let environment = self.shift.environments.prepare(task).await?;
         let model = self.model(folder)?;
         let mut sandbox = environment.start().await.map_err(EnvironmentError::from)?;
         let params = Map::new();
-        let policy = Full { context_limit: self.bench.design.agent.context_limit };
+        let policy = Full { context_limit: self.bench().design.agent.context_limit };
         let outcome = agent::drive(agent::Run {
             task,
-            config: &self.bench.agent,
+            config: &self.bench().agent,
             model: model.as_ref(),
             params: &params,
             seed: Some(u64::from(self.key.replicate)),
@@ -125,27 +137,29 @@ impl Trial<'_> {
     }
 
     /// The solver's model, its answers journalled in the trial's folder.
-    fn model(&self, folder: &Path) -> Result<Box<dyn Model>, Fault> {
-        let journal = folder.join("calls.jsonl");
+    fn model(&self, folder: &Path) -> Result<Box<dyn Model + '_>, Fault> {
+        let journal = folder.join(CALLS);
+        let claim = self.claim;
         let name = &self.key.solver;
-        match self.bench.design.solvers.get(name) {
+        match self.bench().design.solvers.get(name) {
             Some(Solver::Openai(endpoint)) => {
-                let mut model = Client::sharing((**endpoint).clone(), &self.bench.limiter)?;
-                if let Some(tell) = &self.bench.on_retry {
+                let mut model = Client::sharing((**endpoint).clone(), &self.bench().limiter)?;
+                if let Some(tell) = &self.bench().on_retry {
                     model = model.telling(tell.clone());
                 }
-                Ok(Box::new(Journaled::open(&journal, model)?))
+                Ok(Box::new(Journaled::open(&journal, Fenced { model, claim })?))
             }
             Some(Solver::Replay { .. }) => {
-                let answered = llm::spent(&journal)?.calls as usize;
-                Ok(Box::new(Journaled::open(&journal, self.replay()?.from_answer(answered))?))
+                let answered = llm::recorded(&journal)? as usize;
+                let model = self.replay()?.from_answer(answered);
+                Ok(Box::new(Journaled::open(&journal, Fenced { model, claim })?))
             }
             None => Err(self.no_solver("is not in the study").into()),
         }
     }
 
     fn replay(&self) -> Result<Replay, Fault> {
-        let folder = self.bench.replays.get(&self.key.solver);
+        let folder = self.bench().replays.get(&self.key.solver);
         let path =
             folder.and_then(|folder| recorded_run(folder, &self.key.instance_id)).ok_or_else(|| {
                 self.no_solver(&format!("there is no recorded run of {}", self.key.instance_id))
@@ -160,35 +174,44 @@ impl Trial<'_> {
     /// Grades the submission in a second fresh sandbox.
     async fn judge(&self, finished: &Finished) -> Result<Graded, Fault> {
         let task = &self.target.task;
-        let options = self.bench.grading();
+        let options = self.bench().grading();
         if !agent::exit::hands_in(&finished.exit_status) {
             let reason = format!("the agent ended with {} and submitted nothing", finished.exit_status);
             return Ok(Graded::without_run(VerdictClass::AgentLimit, Some(reason), &options));
         }
-        grade_patch(self.bench, task, &finished.submission, &options).await
+        grade_patch(&self.shift.environments, task, &finished.submission, &options).await
     }
 
-    fn record(&self, finished: &Finished, graded: &Graded, retrieved: &Retrieved) -> TrialRecord {
-        TrialRecord {
+    fn record(
+        &self,
+        finished: &Finished,
+        graded: &Graded,
+        retrieved: &Retrieved,
+    ) -> Result<TrialRecord, StudyError> {
+        let sunk = self.bench().sunk(self.key, self.attempt)?;
+        Ok(TrialRecord {
             key: self.key.clone(),
             verdict: graded.class,
             reason: graded.reason.clone(),
             exit_status: finished.exit_status.clone(),
             steps: finished.calls,
-            solver_cost: self.sunk.plus(finished.cost),
+            solver_cost: sunk.plus(finished.cost),
+            abandoned_cost: sunk,
             memory_cost: self.share(retrieved),
             memory: note(retrieved),
             attempts: self.attempt,
             agent_seconds: finished.seconds,
             grade_seconds: graded.seconds,
-        }
+        })
     }
 
     /// The record of a trial without an end of its own: the infrastructure failed, or the recorded run that it replays
     /// ended without a submission.
-    fn failed(&self, fault: &Fault, retrieved: Option<&Retrieved>) -> Tried {
-        let spent = self.bench.spent(self.key, self.attempt);
-        Tried::Record(Box::new(TrialRecord {
+    fn failed(&self, fault: &Fault, retrieved: Option<&Retrieved>) -> Result<Tried, StudyError> {
+        self.assert_writable()?;
+        let sunk = self.bench().sunk(self.key, self.attempt)?;
+        let spent = self.bench().spent(self.key, self.attempt);
+        Ok(Tried::Record(Box::new(TrialRecord {
             key: self.key.clone(),
             verdict: match fault {
                 Fault::Agent(AgentError::Model(LlmError::Exhausted { .. })) => VerdictClass::AgentLimit,
@@ -197,29 +220,43 @@ impl Trial<'_> {
             reason: Some(fault.to_string()),
             exit_status: String::new(),
             steps: spent.calls,
-            solver_cost: self.sunk.plus(spent),
+            solver_cost: sunk.plus(spent),
+            abandoned_cost: sunk,
             memory_cost: retrieved.map_or(Cost::ZERO, |retrieved| self.share(retrieved)),
             memory: retrieved.map(note).unwrap_or_default(),
             attempts: self.attempt,
             agent_seconds: 0.0,
             grade_seconds: 0.0,
-        }))
+        })))
+    }
+
+    /// Where the study's folder cannot be written to, every trial would fail, and every answer paid for be lost.
+    fn assert_writable(&self) -> Result<(), StudyError> {
+        let probe = self.bench().layout.attempt(self.key, self.attempt).join(".writable");
+        write(&probe, &[b'x'; 4096])?;
+        std::fs::remove_file(&probe).map_err(StudyError::io(&probe))
     }
 
     /// One store serves every solver and replicate of its target: each trial bears its share.
     fn share(&self, retrieved: &Retrieved) -> Cost {
-        let served = self.bench.design.solvers.len() as u64 * u64::from(self.bench.design.replicates);
+        let served = self.bench().design.solvers.len() as u64 * u64::from(self.bench().design.replicates);
         retrieved.build.plus(retrieved.retrieve).divided(served)
     }
 }
 
+/// Whether the attempt's record cannot be gone on with.
 fn is_divergence(error: &AgentError) -> bool {
-    matches!(error, AgentError::Diverged { .. } | AgentError::Model(LlmError::Diverged { .. }))
+    matches!(
+        error,
+        AgentError::Diverged { .. }
+            | AgentError::Model(LlmError::Diverged { .. })
+            | AgentError::Journal(JournalError::Corrupt { .. })
+    )
 }
 
 /// Grades a patch in a fresh sandbox.
 async fn grade_patch(
-    bench: &Bench,
+    environments: &Environments,
     task: &crate::task::Task,
     patch: &str,
     options: &grade::Options,
@@ -227,7 +264,7 @@ async fn grade_patch(
     if let Some(graded) = grade::without_sandbox(task, Some(patch), options) {
         return Ok(graded);
     }
-    let environment = bench.environments.prepare(&task.solver).await?;
+    let environment = environments.prepare(&task.solver).await?;
     let mut sandbox = environment.start().await.map_err(EnvironmentError::from)?;
     let graded = grade::grade(sandbox.as_mut(), environment.place(), task, Some(patch), options).await;
     // the verdict stands whether or not the sandbox closes well
@@ -235,16 +272,14 @@ async fn grade_patch(
     Ok(graded)
 }
 
-/// The verdict on a target's gold patch, graded once for a study and kept.
-pub(super) async fn check_gold(bench: &Bench, target: &Target) -> Result<Graded, StudyError> {
-    let folder = bench.layout.gold(target.task.id());
-    if let Some(kept) = layout::read_json::<Graded>(&folder.join("graded.json"))? {
-        return Ok(kept);
-    }
+/// Grades a target's gold patch, once for a study: the first verdict stays.
+pub(super) async fn check_gold(shift: &Shift<'_>, target: &Target) -> Result<Graded, StudyError> {
+    let bench = shift.bench;
     let options = bench.grading();
     let mut retries = bench.design.budget.retries;
+    let gold = &target.task.evaluator.patch;
     let graded = loop {
-        let graded = match grade_patch(bench, &target.task, &target.task.evaluator.patch, &options).await {
+        let graded = match grade_patch(&shift.environments, &target.task, gold, &options).await {
             Ok(graded) => graded.of_gold(),
             Err(Fault::Study(error)) => return Err(error),
             Err(fault) => {
@@ -257,11 +292,38 @@ pub(super) async fn check_gold(bench: &Bench, target: &Target) -> Result<Graded,
         retries -= 1;
     };
     // a failed infrastructure says nothing about gold: it is tried again next time
-    if graded.class.coding() != Coding::Missing {
-        write(&folder.join("test_output.txt"), &graded.log)?;
-        write_json(&folder.join("graded.json"), &graded)?;
+    if graded.class.coding() == Coding::Missing {
+        return Ok(graded);
     }
-    Ok(graded)
+    let id = target.task.id();
+    write(&bench.layout.gold(id).join("test_output.txt"), &graded.log)?;
+    let path = bench.layout.gold_verdict(id);
+    if write_new(&path, &json_bytes(&path, &graded)?)? {
+        return Ok(graded);
+    }
+    Ok(bench.kept_gold(id)?.unwrap_or(graded))
+}
+
+/// A model that is asked only while the trial is this worker's own. A trial that was taken over goes no further: whoever
+/// watches the claim ends it.
+#[derive(Debug)]
+struct Fenced<'a, M> {
+    model: M,
+    claim: &'a Claim,
+}
+
+#[async_trait]
+impl<M: Model> Model for Fenced<'_, M> {
+    async fn complete(&self, request: &Request) -> Result<Reply, LlmError> {
+        if !self.claim.is_mine() {
+            std::future::pending::<()>().await;
+        }
+        self.model.complete(request).await
+    }
+
+    fn name(&self) -> &str {
+        self.model.name()
+    }
 }
 
 fn note(retrieved: &Retrieved) -> MemoryNote {

@@ -1,7 +1,7 @@
 //! The parts of a trajectory one by one, at bounded memory.
 
 use std::fmt;
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::error::TrajectoryError;
 use super::format::Format;
-use super::json::{Counts, Lenient, TextCap};
+use super::json::{Counts, Lenient, TextCap, passes};
 use super::message::Message;
 
 /// How much of a trajectory is read.
@@ -67,6 +67,51 @@ pub struct StreamReport {
     pub limits: Limits,
 }
 
+/// What a walk through a trajectory gives its parts to.
+pub(super) trait Taker {
+    /// Takes a top-level field other than `messages`.
+    fn field(&mut self, key: &str, value: &Value) -> ControlFlow<()>;
+
+    /// Takes the next message of the list; `None`: there is none left.
+    ///
+    /// # Errors
+    /// When the JSON is malformed.
+    fn message<'de, A: SeqAccess<'de>>(
+        &mut self,
+        index: usize,
+        list: &mut A,
+    ) -> Result<Option<Taken>, A::Error>;
+}
+
+/// What came of a message.
+pub(super) enum Taken {
+    /// It was taken, or the caller wants no more.
+    Said(ControlFlow<()>),
+    /// It is no message, for this reason.
+    Bad(String),
+}
+
+/// Hands whole messages to a callback.
+struct Callback<'c>(&'c mut dyn FnMut(Part<'_>) -> ControlFlow<()>);
+
+impl Taker for Callback<'_> {
+    fn field(&mut self, key: &str, value: &Value) -> ControlFlow<()> {
+        (self.0)(Part::Field { key, value })
+    }
+
+    fn message<'de, A: SeqAccess<'de>>(
+        &mut self,
+        index: usize,
+        list: &mut A,
+    ) -> Result<Option<Taken>, A::Error> {
+        let Some(raw) = list.next_element::<Value>()? else { return Ok(None) };
+        Ok(Some(match Message::from_value(raw) {
+            Ok(message) => Taken::Said((self.0)(Part::Message { index, message })),
+            Err(reason) => Taken::Bad(reason),
+        }))
+    }
+}
+
 /// Streams a file.
 ///
 /// # Errors
@@ -77,13 +122,7 @@ pub fn stream_file(
     limits: &Limits,
     on: &mut dyn FnMut(Part<'_>) -> ControlFlow<()>,
 ) -> Result<StreamReport, TrajectoryError> {
-    let read_error = |cause| TrajectoryError::Read { path: path.to_owned(), cause };
-    let file = std::fs::File::open(path).map_err(read_error)?;
-    let bytes = file.metadata().map_err(read_error)?.len();
-    if bytes > limits.file_bytes {
-        return Err(TrajectoryError::TooLarge { path: path.to_owned(), bytes, limit: limits.file_bytes });
-    }
-    stream(std::io::BufReader::with_capacity(1 << 16, file), path, limits, on)
+    walk_file(path, limits, &mut Callback(on))
 }
 
 /// Streams from a reader; `name` is what errors call it. The callback may stop early.
@@ -96,15 +135,70 @@ pub fn stream(
     limits: &Limits,
     on: &mut dyn FnMut(Part<'_>) -> ControlFlow<()>,
 ) -> Result<StreamReport, TrajectoryError> {
+    walk_reader(reader, name, limits, &mut Callback(on))
+}
+
+/// Files up to this size are read in one piece: parsing that is several times quicker.
+const IN_ONE_PIECE: u64 = 4 << 20;
+
+pub(super) fn walk_file(
+    path: &Path,
+    limits: &Limits,
+    taker: &mut impl Taker,
+) -> Result<StreamReport, TrajectoryError> {
+    let read_error = |cause| TrajectoryError::Read { path: path.to_owned(), cause };
+    let mut file = std::fs::File::open(path).map_err(read_error)?;
+    let bytes = file.metadata().map_err(read_error)?.len();
+    if bytes > limits.file_bytes {
+        return Err(TrajectoryError::TooLarge { path: path.to_owned(), bytes, limit: limits.file_bytes });
+    }
+    if bytes > IN_ONE_PIECE {
+        return walk_reader(std::io::BufReader::with_capacity(1 << 16, file), path, limits, taker);
+    }
+    let mut text = Vec::with_capacity(bytes as usize + 1);
+    file.read_to_end(&mut text).map_err(read_error)?;
+    walk_bytes(&text, path, limits, taker)
+}
+
+/// Parses a text in memory, without a copy where nothing in it has to be repaired or cut.
+pub(super) fn walk_bytes(
+    text: &[u8],
+    name: &Path,
+    limits: &Limits,
+    taker: &mut impl Taker,
+) -> Result<StreamReport, TrajectoryError> {
+    if !passes(text, limits.cap()) {
+        return walk_reader(text, name, limits, taker);
+    }
+    let counts = Counts { bytes: text.len() as u64, ..Counts::default() };
+    walk(&mut serde_json::Deserializer::from_slice(text), || counts, name, limits, taker)
+}
+
+fn walk_reader(
+    reader: impl BufRead,
+    name: &Path,
+    limits: &Limits,
+    taker: &mut impl Taker,
+) -> Result<StreamReport, TrajectoryError> {
     let mut filter = Lenient::new(reader, Some(limits.cap()));
     let counts = filter.counts();
-    let mut parser = serde_json::Deserializer::from_reader(&mut filter);
-    let mut walk = Walk { on, messages: 0, top: Map::new(), end: None };
-    let parsed = (&mut walk).deserialize(&mut parser).and_then(|()| parser.end());
+    walk(&mut serde_json::Deserializer::from_reader(&mut filter), || counts.get(), name, limits, taker)
+}
+
+fn walk<'de, R: serde_json::de::Read<'de>>(
+    parser: &mut serde_json::Deserializer<R>,
+    counts: impl Fn() -> Counts,
+    name: &Path,
+    limits: &Limits,
+    taker: &mut impl Taker,
+) -> Result<StreamReport, TrajectoryError> {
+    let mut walk = Walk { taker, messages: 0, top: Map::new(), end: None };
+    let parsed = (&mut walk).deserialize(&mut *parser).and_then(|()| parser.end());
     let Walk { messages, top, end, .. } = walk;
+    let counts = counts();
     match (end, parsed) {
         (Some(End::Stopped), _) => {
-            return Ok(StreamReport { format: None, messages, counts: counts.get(), limits: *limits });
+            return Ok(StreamReport { format: None, messages, counts, limits: *limits });
         }
         (Some(End::Message(reason)), _) => {
             return Err(TrajectoryError::Message { path: name.to_owned(), number: messages + 1, reason });
@@ -112,12 +206,12 @@ pub fn stream(
         (Some(End::Format(reason)), _) => {
             return Err(TrajectoryError::Format { path: name.to_owned(), reason });
         }
-        (None, Err(error)) => return Err(parse_error(error, name, counts.get())),
+        (None, Err(error)) => return Err(parse_error(error, name, counts)),
         (None, Ok(())) => {}
     }
     let format =
         Format::detect(&top).map_err(|reason| TrajectoryError::Format { path: name.to_owned(), reason })?;
-    Ok(StreamReport { format: Some(format), messages, counts: counts.get(), limits: *limits })
+    Ok(StreamReport { format: Some(format), messages, counts, limits: *limits })
 }
 
 /// The named error for what the parser said.
@@ -142,29 +236,29 @@ enum End {
     Format(String),
 }
 
-struct Walk<'c> {
-    on: &'c mut dyn FnMut(Part<'_>) -> ControlFlow<()>,
+struct Walk<'t, T> {
+    taker: &'t mut T,
     messages: usize,
     /// The top-level keys with small values only: what tells the format.
     top: Map<String, Value>,
     end: Option<End>,
 }
 
-impl Walk<'_> {
+impl<T> Walk<'_, T> {
     fn stop<E: serde::de::Error>(&mut self, end: End) -> E {
         self.end = Some(end);
         E::custom("stopped")
     }
 
-    fn hand_over<E: serde::de::Error>(&mut self, part: Part<'_>) -> Result<(), E> {
-        match (self.on)(part) {
+    fn go_on<E: serde::de::Error>(&mut self, said: ControlFlow<()>) -> Result<(), E> {
+        match said {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(self.stop(End::Stopped)),
         }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for &mut Walk<'_> {
+impl<'de, T: Taker> DeserializeSeed<'de> for &mut Walk<'_, T> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -172,7 +266,7 @@ impl<'de> DeserializeSeed<'de> for &mut Walk<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for &mut Walk<'_> {
+impl<'de, T: Taker> Visitor<'de> for &mut Walk<'_, T> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -196,7 +290,8 @@ impl<'de> Visitor<'de> for &mut Walk<'_> {
                 continue;
             }
             let value: Value = map.next_value()?;
-            self.hand_over(Part::Field { key: &key, value: &value })?;
+            let said = self.taker.field(&key, &value);
+            self.go_on(said)?;
             let small = match value {
                 Value::Object(_) => Value::Object(Map::new()),
                 Value::Array(_) => Value::Array(Vec::new()),
@@ -208,9 +303,9 @@ impl<'de> Visitor<'de> for &mut Walk<'_> {
     }
 }
 
-struct Messages<'w, 'c>(&'w mut Walk<'c>);
+struct Messages<'w, 't, T>(&'w mut Walk<'t, T>);
 
-impl<'de> DeserializeSeed<'de> for Messages<'_, '_> {
+impl<'de, T: Taker> DeserializeSeed<'de> for Messages<'_, '_, T> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -218,7 +313,7 @@ impl<'de> DeserializeSeed<'de> for Messages<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Messages<'_, '_> {
+impl<'de, T: Taker> Visitor<'de> for Messages<'_, '_, T> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -232,14 +327,14 @@ impl<'de> Visitor<'de> for Messages<'_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         let Self(walk) = self;
-        while let Some(raw) = list.next_element::<Value>()? {
-            let message = match Message::from_value(raw) {
-                Ok(message) => message,
-                Err(reason) => return Err(walk.stop(End::Message(reason))),
-            };
-            let index = walk.messages;
-            walk.messages += 1;
-            walk.hand_over(Part::Message { index, message })?;
+        while let Some(taken) = walk.taker.message(walk.messages, &mut list)? {
+            match taken {
+                Taken::Bad(reason) => return Err(walk.stop(End::Message(reason))),
+                Taken::Said(said) => {
+                    walk.messages += 1;
+                    walk.go_on(said)?;
+                }
+            }
         }
         Ok(())
     }

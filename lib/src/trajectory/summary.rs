@@ -4,13 +4,15 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use serde::Serialize;
+use serde::de::SeqAccess;
 use serde_json::Value;
 
 use super::error::TrajectoryError;
 use super::format::Format;
 use super::json::Counts;
 use super::message::{Message, Role, Usage};
-use super::stream::{Limits, Part, StreamReport, stream_file};
+use super::skim::Keep;
+use super::stream::{Limits, StreamReport, Taken, Taker, walk_file};
 
 /// A run in brief.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -120,19 +122,32 @@ impl SummaryBuilder {
     }
 }
 
-/// Summarises a file at bounded memory.
+impl Taker for SummaryBuilder {
+    fn field(&mut self, key: &str, value: &Value) -> ControlFlow<()> {
+        self.field(key, value);
+        ControlFlow::Continue(())
+    }
+
+    fn message<'de, A: SeqAccess<'de>>(&mut self, _: usize, list: &mut A) -> Result<Option<Taken>, A::Error> {
+        let skim = Keep::Message { issue: self.issue.is_none() };
+        let Some(raw) = list.next_element_seed(&skim)? else { return Ok(None) };
+        Ok(Some(match Message::from_value(raw) {
+            Ok(message) => {
+                self.message(&message);
+                Taken::Said(ControlFlow::Continue(()))
+            }
+            Err(reason) => Taken::Bad(reason),
+        }))
+    }
+}
+
+/// Summarises a file at bounded memory. Texts that a summary does not hold are skipped, not decoded.
 ///
 /// # Errors
-/// As [`stream_file`].
+/// As [`stream_file`](super::stream_file).
 pub fn summarize(path: &Path, limits: &Limits) -> Result<Summary, TrajectoryError> {
     let mut builder = SummaryBuilder::default();
-    let report = stream_file(path, limits, &mut |part| {
-        match part {
-            Part::Field { key, value } => builder.field(key, value),
-            Part::Message { message, .. } => builder.message(&message),
-        }
-        ControlFlow::Continue(())
-    })?;
+    let report = walk_file(path, limits, &mut builder)?;
     Ok(builder.finish(&report))
 }
 
@@ -153,19 +168,24 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::trajectory::stream::stream;
+    use crate::trajectory::stream::{Part, stream, walk_bytes};
 
+    /// The summary of a run, which is the same from skimmed and from whole messages.
     fn summary(run: &Value) -> Summary {
-        let bytes = serde_json::to_vec(run).unwrap();
-        let mut builder = SummaryBuilder::default();
-        let report = stream(bytes.as_slice(), Path::new("t"), &Limits::default(), &mut |part| {
+        let (bytes, limits) = (serde_json::to_vec(run).unwrap(), Limits::default());
+        let mut skimmed = SummaryBuilder::default();
+        let report = walk_bytes(&bytes, Path::new("t"), &limits, &mut skimmed).unwrap();
+        let mut whole = SummaryBuilder::default();
+        let same = stream(bytes.as_slice(), Path::new("t"), &limits, &mut |part| {
             match part {
-                Part::Field { key, value } => builder.field(key, value),
-                Part::Message { message, .. } => builder.message(&message),
+                Part::Field { key, value } => whole.field(key, value),
+                Part::Message { message, .. } => whole.message(&message),
             }
             ControlFlow::Continue(())
         });
-        builder.finish(&report.unwrap())
+        let summary = skimmed.finish(&report);
+        assert_eq!(whole.finish(&same.unwrap()), summary);
+        summary
     }
 
     #[test]

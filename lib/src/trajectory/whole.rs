@@ -204,6 +204,26 @@ impl Serialize for Trajectory {
 /// # Errors
 /// When the folder cannot be written; a file that was there before is untouched then.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (file, folder) = temporary(path, bytes)?;
+    file.persist(path).map_err(|error| error.error)?;
+    std::fs::File::open(folder)?.sync_all()
+}
+
+/// Writes a file in one step where there is none of this name: of several processes exactly one gets `true`.
+///
+/// # Errors
+/// When the folder cannot be written.
+pub fn create_atomic(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let (file, folder) = temporary(path, bytes)?;
+    match file.persist_noclobber(path) {
+        Ok(_) => std::fs::File::open(folder)?.sync_all().map(|()| true),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error.error),
+    }
+}
+
+/// A temporary file beside `path` with this content, on disk, and the folder of both.
+fn temporary<'a>(path: &'a Path, bytes: &[u8]) -> io::Result<(tempfile::NamedTempFile, &'a Path)> {
     use std::os::unix::fs::PermissionsExt;
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // The umask narrows this as for any other file; a temporary file would else be the owner's alone.
@@ -211,8 +231,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = tempfile::Builder::new().prefix(".tmp-").permissions(permissions).tempfile_in(folder)?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    std::fs::File::open(folder)?.sync_all()
+    Ok((file, folder))
 }
 
 #[cfg(test)]

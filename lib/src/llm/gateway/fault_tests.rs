@@ -72,7 +72,7 @@ async fn ask(way: Way, fault: &str, acts: Vec<Act>) -> Outcome {
     assert_eq!(lines[0]["failure"].is_string(), answer.is_err(), "{way:?} {fault}");
     let cost = admission.finish().await;
     assert_eq!(
-        crate::llm::spent(&bench.journal("a")).unwrap(),
+        crate::llm::spent(&bench.journal("a"), 0).unwrap(),
         cost,
         "{way:?} {fault}: the file and the books"
     );

@@ -37,7 +37,7 @@ async fn a_call_is_answered_counted_and_written_down_first() {
     );
     assert!((spent.list_usd.unwrap() - 120e-6).abs() < 1e-12);
     assert_eq!(bench.gateway.total().cost, spent);
-    assert_eq!(crate::llm::spent(&bench.journal("a")).unwrap(), spent);
+    assert_eq!(crate::llm::spent(&bench.journal("a"), 0).unwrap(), spent);
 }
 
 #[tokio::test]

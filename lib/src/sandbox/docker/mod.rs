@@ -6,7 +6,7 @@ mod owner;
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -229,6 +229,10 @@ async fn watch_disk(engine: Engine, name: String, limit: u64, excess: Arc<Mutex<
 impl Backend for Docker {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn cache(&self) -> &Path {
+        &self.cache
     }
 
     async fn check(&self) -> Health {

@@ -33,19 +33,33 @@ impl Environments {
         let turn = self.building.lock().await.entry(key.clone()).or_default().clone();
         let _turn = turn.lock().await;
         if !self.backend.has_layer(&key).await? {
-            let mut spec = Spec { keep: true, network: self.settings.install_network, ..below.spec.clone() };
-            spec.mounts.extend_from_slice(mounts);
-            let mut sandbox = self.backend.start(&spec).await?;
-            match self.install(task, script, &below, sandbox.as_mut()).await {
-                Ok(()) => self.backend.commit(sandbox, &key).await?,
-                Err(error) => {
-                    // the first error is the one to tell
-                    let _ = sandbox.close().await;
-                    return Err(error);
-                }
+            let _alone = self.among_processes(&key).await?;
+            if !self.backend.has_layer(&key).await? {
+                self.add(task, script, &below, mounts, &key).await?;
             }
         }
         Ok(Environment { spec: Spec { image: Image::Layer(key), ..below.spec.clone() }, ..below })
+    }
+
+    async fn add(
+        &self,
+        task: &SolverView,
+        script: &str,
+        below: &Environment,
+        mounts: &[Mount],
+        key: &str,
+    ) -> Result<(), EnvironmentError> {
+        let mut spec = Spec { keep: true, network: self.settings.install_network, ..below.spec.clone() };
+        spec.mounts.extend_from_slice(mounts);
+        let mut sandbox = self.backend.start(&spec).await?;
+        match self.install(task, script, below, sandbox.as_mut()).await {
+            Ok(()) => Ok(self.backend.commit(sandbox, key).await?),
+            Err(error) => {
+                // the first error is the one to tell
+                let _ = sandbox.close().await;
+                Err(error)
+            }
+        }
     }
 
     async fn install(

@@ -8,9 +8,10 @@ mod recipe;
 mod repository;
 
 use std::collections::{BTreeMap, HashMap};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -100,6 +101,13 @@ impl Settings {
             install_timeout: Duration::from_secs(1800),
         }
     }
+
+    /// What decides how sandboxes behave, in words: the back end, the base, the toolchains' places, the limits.
+    pub fn label(&self, backend: &str) -> String {
+        let Self { base, mounts, env, limits, .. } = self;
+        let inside: Vec<_> = mounts.iter().map(|mount| mount.inside.display().to_string()).collect();
+        format!("{backend} on {base:?} with {inside:?}, {env:?}, {limits:?}")
+    }
 }
 
 /// Builds environments, each once, and keeps them as layers.
@@ -116,11 +124,9 @@ impl Environments {
         Self { backend, settings, building: Mutex::default() }
     }
 
-    /// What decides how its sandboxes behave, in words: the back end, the base, the toolchains' places, the limits.
+    /// What decides how its sandboxes behave, in words.
     pub fn label(&self) -> String {
-        let Settings { base, mounts, env, limits, .. } = &self.settings;
-        let inside: Vec<_> = mounts.iter().map(|mount| mount.inside.display().to_string()).collect();
-        format!("{} on {base:?} with {inside:?}, {env:?}, {limits:?}", self.backend.name())
+        self.settings.label(self.backend.name())
     }
 
     /// The environment of a task, built now if its layer is not there yet.
@@ -135,13 +141,36 @@ impl Environments {
         let turn = self.building.lock().await.entry(key.clone()).or_default().clone();
         let _turn = turn.lock().await;
         if !self.backend.has_layer(&key).await? {
-            self.build(task, &plan, &key).await?;
+            let _alone = self.among_processes(&key).await?;
+            if !self.backend.has_layer(&key).await? {
+                self.build(task, &plan, &key).await?;
+            }
         }
         Ok(Environment {
             backend: self.backend.clone(),
             spec: Spec { image: Image::Layer(key), network: Network::None, ..self.spec(false) },
             place: Place { workdir: WORKDIR.into(), env: plan.env },
         })
+    }
+
+    /// Waits until no other process on this machine builds this layer; the file's end lets the next one in. Where a
+    /// build outlasts every installation its process is suspended: the layer is built here as well, and the first one
+    /// committed stays.
+    async fn among_processes(&self, key: &str) -> Result<File, EnvironmentError> {
+        let folder = self.backend.cache().join("building");
+        let path = folder.join(format!("{key}.lock"));
+        let failed = |source| EnvironmentError::Io { path: path.clone(), source };
+        fs_err::create_dir_all(&folder).map_err(failed)?;
+        let file = File::create(&path).map_err(failed)?;
+        let began = Instant::now();
+        while began.elapsed() < self.settings.install_timeout {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => tokio::time::sleep(Duration::from_millis(50)).await,
+                Err(TryLockError::Error(source)) => return Err(failed(source)),
+            }
+        }
+        Ok(file)
     }
 
     /// The digest of all that goes into a task's environment, in hex.

@@ -177,6 +177,10 @@ impl Backend for Namespaces {
         NAME
     }
 
+    fn cache(&self) -> &Path {
+        &self.cache
+    }
+
     async fn check(&self) -> Health {
         let spec = Spec {
             image: Image::Host,

@@ -7,7 +7,7 @@ use std::io::Read;
 
 use serde_json::Value;
 
-pub use lenient::{Counts, Lenient, TextCap};
+pub use lenient::{Counts, Lenient, TextCap, passes};
 pub use python::{Spelling, to_bytes};
 
 /// Parses a JSON text leniently; the counts say what was repaired.
