@@ -7,7 +7,8 @@ use crate::context::Full;
 #[tokio::test]
 async fn a_document_lies_beside_the_trajectory_where_it_is_asked_for() {
     let document = |world: &World| std::fs::read(world.folder.path().join("acme__widget-7.atif.json"));
-    let world = World { format: TrajectoryFormat::Both, ..World::new("") };
+    let mut world = World::new("");
+    world.format = TrajectoryFormat::Both;
     world
         .run(
             &script(&[calling(&["true"]), calling(&[&format!("echo {SENTINEL}")])]),
