@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where it panics")]
 
 mod agent;
+mod audit;
 mod compare;
 mod grade;
 mod history;

@@ -14,5 +14,6 @@ pub mod context;
 pub mod memory;
 pub mod agent;
 pub mod grade;
+pub mod audit;
 pub mod study;
 pub mod report;

@@ -29,7 +29,7 @@ pub struct Cli {
 enum Command {
     /// Shows what works here, and the command that mends what does not.
     Doctor(doctor::Args),
-    /// Lists, shows and checks tasks.
+    /// Lists, shows, checks and audits tasks.
     Task(task::Args),
     /// Shows what a target may learn from.
     History(history::Args),

@@ -1,5 +1,7 @@
 //! `memtrial task`.
 
+mod audit;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -15,7 +17,7 @@ use crate::ui;
 /// Of more problems than this of one kind in a file, only the first are printed as text.
 const SHOWN: usize = 3;
 
-/// Lists, shows and checks tasks.
+/// Lists, shows, checks and audits tasks.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -30,6 +32,8 @@ enum Verb {
     Show(Show),
     /// Checks every row of files; exits with 3 where there are errors, warnings alone are no failure.
     Check(Files),
+    /// Looks for the answer in tasks' environments, in published images, or in a folder.
+    Audit(Box<audit::Args>),
 }
 
 #[derive(Debug, clap::Args)]
@@ -67,6 +71,7 @@ pub async fn run(args: Args) -> Outcome {
         Verb::List(files) => list(&files),
         Verb::Show(args) => show(&args),
         Verb::Check(files) => run_check(&files),
+        Verb::Audit(args) => audit::run(*args).await,
     }
 }
 
@@ -237,6 +242,9 @@ fn print_report(report: &CheckReport) {
             count(file.warnings, "warning")
         ));
     }
+    if report.is_good() {
+        ui::note("rows alone were checked: `memtrial task audit` looks for answers in the environments");
+    }
 }
 
 fn print_problem(problem: &Problem) {
@@ -244,7 +252,7 @@ fn print_problem(problem: &Problem) {
     ui::data(&format!("{}: {}{id}", label(problem.severity), problem.at));
 }
 
-fn count(number: u64, noun: &str) -> String {
+pub(super) fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 

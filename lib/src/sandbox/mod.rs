@@ -362,6 +362,12 @@ pub trait Backend: Send + Sync {
     /// Keeps what the sandbox wrote as a layer under this key and closes it. Atomic: a layer is whole or absent.
     async fn commit(&self, sandbox: Box<dyn Sandbox>, key: &str) -> Result<(), SandboxError>;
 
+    /// What an image says of itself besides its files: variables, labels, the commands that made it; place and text.
+    /// Nothing where a back end's images say nothing.
+    async fn describe(&self, _image: &Image) -> Result<Vec<(String, String)>, SandboxError> {
+        Ok(Vec::new())
+    }
+
     /// Drops a layer and what it alone holds.
     async fn drop_layer(&self, key: &str) -> Result<(), SandboxError>;
 }

@@ -87,6 +87,33 @@ fn absent(reason: &str) -> bool {
     ["no such image", "image not known", "no such object"].iter().any(|words| reason.contains(words))
 }
 
+/// What `image inspect` and `history` print, taken apart: variables, labels, command and entry point, steps.
+pub(super) fn facts(image: &str, config: &str, steps: &str) -> Vec<(String, String)> {
+    let all: serde_json::Value = serde_json::from_str(config).unwrap_or_default();
+    let config = all.pointer("/0/Config").cloned().unwrap_or_default();
+    let mut facts = Vec::new();
+    for variable in config["Env"].as_array().into_iter().flatten().filter_map(|it| it.as_str()) {
+        let (name, text) = variable.split_once('=').unwrap_or((variable, ""));
+        facts.push((format!("{image} variable {name}"), text.to_owned()));
+    }
+    for (name, text) in config["Labels"].as_object().into_iter().flatten() {
+        facts
+            .push((format!("{image} label {name}"), format!("{name} {}", text.as_str().unwrap_or_default())));
+    }
+    for name in ["Cmd", "Entrypoint"] {
+        let words: Vec<&str> =
+            config[name].as_array().into_iter().flatten().filter_map(|it| it.as_str()).collect();
+        if !words.is_empty() {
+            facts.push((format!("{image} {}", name.to_lowercase()), words.join(" ")));
+        }
+    }
+    let steps: Vec<&str> = steps.lines().collect();
+    for (number, step) in steps.iter().rev().enumerate() {
+        facts.push((format!("{image} step {}", number + 1), (*step).to_owned()));
+    }
+    facts
+}
+
 /// The full name of an image: short names mean different things to different engines.
 pub(super) fn qualified(name: &str) -> String {
     let (first, rest) = name.split_once('/').unwrap_or(("", name));
@@ -114,6 +141,24 @@ mod tests {
         ] {
             assert_eq!(qualified(short), full);
         }
+    }
+
+    #[test]
+    fn an_image_says_variables_labels_and_steps() {
+        let config = r#"[{"Config": {"Env": ["A=1", "B"], "Labels": {"l": "x"}, "Cmd": ["sh", "-c"], "Entrypoint": null}}]"#;
+        let said = facts("i", config, "RUN two\nRUN one");
+        let said: Vec<String> = said.iter().map(|(place, text)| format!("{place}: {text}")).collect();
+        assert_eq!(
+            said,
+            [
+                "i variable A: 1",
+                "i variable B: ",
+                "i label l: l x",
+                "i cmd: sh -c",
+                "i step 1: RUN one",
+                "i step 2: RUN two"
+            ]
+        );
     }
 
     #[tokio::test]

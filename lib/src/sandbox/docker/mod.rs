@@ -281,6 +281,14 @@ impl Backend for Docker {
         committed.map(drop)
     }
 
+    async fn describe(&self, image: &Image) -> Result<Vec<(String, String)>, SandboxError> {
+        let image = self.image(image).await?;
+        let config = self.engine.run("read an image", &["image", "inspect", &image]).await?;
+        let steps = ["history", "--no-trunc", "--format", "{{.CreatedBy}}", &image];
+        let steps = self.engine.run("read an image's history", &steps).await?;
+        Ok(engine::facts(&image, &config, &steps))
+    }
+
     async fn drop_layer(&self, key: &str) -> Result<(), SandboxError> {
         let image = layer(key)?;
         if self.engine.image(&image).await?.is_some() {

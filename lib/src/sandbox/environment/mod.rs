@@ -3,6 +3,7 @@
 //! The second stage is built once, with the network open, and kept as a layer under a digest of all that went into it;
 //! every trial and every grading starts on it, without network, and is dropped in one step.
 
+pub mod history;
 mod recipe;
 mod repository;
 
@@ -16,6 +17,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
+use self::history::{History, HistoryError};
 use super::{Backend, Exec, Image, Limits, Mount, Network, Place, Sandbox, SandboxError, Spec};
 use crate::task::SolverView;
 
@@ -113,8 +115,8 @@ impl Settings {
 pub struct Environments {
     backend: Arc<dyn Backend>,
     settings: Settings,
-    /// One lock a layer: jobs that need the same environment wait for one build.
-    building: Mutex<HashMap<String, Arc<Mutex<()>>>>,
+    /// One lock a layer: jobs that need the same environment wait for one build. It holds the layer, once that is there.
+    building: Mutex<HashMap<String, Arc<Mutex<Option<String>>>>>,
 }
 
 impl Environments {
@@ -138,18 +140,56 @@ impl Environments {
         let plan = recipe::plan(task, &toolchains, &self.settings.env);
         let key = self.key(task, &plan);
         let turn = self.building.lock().await.entry(key.clone()).or_default().clone();
-        let _turn = turn.lock().await;
-        if !self.backend.has_layer(&key).await? {
-            let _alone = self.among_processes(&key).await?;
-            if !self.backend.has_layer(&key).await? {
-                self.build(task, &plan, &key).await?;
+        let mut turn = turn.lock().await;
+        let layer = match turn.as_ref() {
+            Some(layer) => layer.clone(),
+            None => {
+                if !self.backend.has_layer(&key).await? {
+                    let _alone = self.among_processes(&key).await?;
+                    if !self.backend.has_layer(&key).await? {
+                        self.build(task, &plan, &key).await?;
+                    }
+                }
+                turn.insert(self.latest(&key).await?.0).clone()
             }
-        }
+        };
         Ok(Environment {
             backend: self.backend.clone(),
-            spec: Spec { image: Image::Layer(key), network: Network::None, ..self.spec(false) },
+            spec: Spec { image: Image::Layer(layer), network: Network::None, ..self.spec(false) },
             place: Place { workdir: WORKDIR.into(), env: plan.env },
+            key,
         })
+    }
+
+    /// Keeps a sandbox that was started by [`Environment::start_to_change`] in the place of the task's environment:
+    /// later runs start on it.
+    ///
+    /// # Errors
+    /// When the back end fails; the environment is as before then.
+    pub async fn replace(
+        &self,
+        environment: &Environment,
+        sandbox: Box<dyn Sandbox>,
+    ) -> Result<(), EnvironmentError> {
+        let turn = self.building.lock().await.entry(environment.key.clone()).or_default().clone();
+        let mut turn = turn.lock().await;
+        let (_, next) = self.latest(&environment.key).await?;
+        self.backend.commit(sandbox, &next).await?;
+        *turn = Some(next);
+        Ok(())
+    }
+
+    /// The layer that stands for a key now, and the one to come in its place.
+    async fn latest(&self, key: &str) -> Result<(String, String), SandboxError> {
+        let mut latest = key.to_owned();
+        for number in 1_u32.. {
+            let next = format!("{key}-fixed-{number}");
+            if !self.backend.has_layer(&next).await? {
+                return Ok((latest, next));
+            }
+            latest = next;
+        }
+        Ok((latest.clone(), latest))
     }
 
     /// Waits until no other process on this machine builds this layer; the file's end lets the next one in. Where a
@@ -240,7 +280,8 @@ impl Work<'_> {
         self.run(sandbox, WORKDIR, "installation", &self.plan.script, &[]).await?;
         self.run(sandbox, WORKDIR, "setting the installation's traces aside", SET_ASIDE, &[]).await?;
         // what an installation fetched must not bring the future back
-        self.assert_no_future_after_install(sandbox, commit).await
+        self.history(sandbox).strip(commit).await.map_err(|error| self.no_history(error))?;
+        self.assert_no_future(sandbox, commit).await
     }
 
     async fn run(
@@ -266,41 +307,25 @@ impl Work<'_> {
         })
     }
 
-    async fn assert_no_future(&self, sandbox: &mut dyn Sandbox, base: &str) -> Result<(), EnvironmentError> {
-        let traces = self
-            .run(
-                sandbox,
-                WORKDIR,
-                "the proof that no later commit is there",
-                repository::ASSERT_NO_FUTURE,
-                &[base],
-            )
-            .await?;
-        if traces.trim().is_empty() {
-            return Ok(());
-        }
-        Err(EnvironmentError::Future {
-            task: self.task.instance_id.to_string(),
-            traces: last_lines(&traces, 10).replace('\n', "; "),
-        })
+    fn history<'a>(&self, sandbox: &'a mut dyn Sandbox) -> History<'a> {
+        History::new(sandbox, WORKDIR, self.timeout)
     }
 
-    /// The installation may have added the one commit of [`SET_ASIDE`], whose parent is the base commit.
-    async fn assert_no_future_after_install(
-        &self,
-        sandbox: &mut dyn Sandbox,
-        base: &str,
-    ) -> Result<(), EnvironmentError> {
-        let head = self.run(sandbox, WORKDIR, "reading HEAD", "git rev-parse HEAD HEAD^@", &[]).await?;
-        let mut names = head.lines();
-        let head = names.next().unwrap_or(base).to_owned();
-        if head != base && names.next() != Some(base) {
-            return Err(EnvironmentError::Future {
-                task: self.task.instance_id.to_string(),
-                traces: format!("the installation moved HEAD to {head}"),
-            });
+    fn no_history(&self, error: HistoryError) -> EnvironmentError {
+        match error {
+            HistoryError::Sandbox(error) => error.into(),
+            error => EnvironmentError::Repository { repo: self.task.repo.clone(), reason: error.to_string() },
         }
-        self.assert_no_future(sandbox, &head).await
+    }
+
+    /// The commit that sets the installation's traces aside may be there besides the base commit's past.
+    async fn assert_no_future(&self, sandbox: &mut dyn Sandbox, base: &str) -> Result<(), EnvironmentError> {
+        let traces = self.history(sandbox).probe(base).await.map_err(|error| self.no_history(error))?;
+        if traces.is_empty() {
+            return Ok(());
+        }
+        let told: Vec<String> = traces.iter().take(10).map(ToString::to_string).collect();
+        Err(EnvironmentError::Future { task: self.task.instance_id.to_string(), traces: told.join("; ") })
     }
 }
 
@@ -333,7 +358,6 @@ if ! git diff --quiet HEAD; then
   export GIT_AUTHOR_DATE='2000-01-01T00:00:00Z' GIT_COMMITTER_DATE='2000-01-01T00:00:00Z'
   git commit -q --no-verify -am 'Environment set up'
 fi
-rm -f .git/ORIG_HEAD .git/FETCH_HEAD
 "#;
 
 /// A task's environment: a layer and where the repository lies in it.
@@ -341,6 +365,8 @@ pub struct Environment {
     backend: Arc<dyn Backend>,
     spec: Spec,
     place: Place,
+    /// The digest of what it was built from.
+    key: String,
 }
 
 impl Environment {
@@ -350,6 +376,14 @@ impl Environment {
     /// When the back end fails.
     pub async fn start(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
         self.backend.start(&self.spec).await
+    }
+
+    /// Starts a fresh sandbox on it, without network, that [`Environments::replace`] may keep.
+    ///
+    /// # Errors
+    /// When the back end fails.
+    pub async fn start_to_change(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
+        self.backend.start(&Spec { keep: true, ..self.spec.clone() }).await
     }
 
     /// Where the repository lies, and the environment of commands there.
