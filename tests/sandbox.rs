@@ -334,7 +334,7 @@ fn is_running(mark: &str) -> bool {
 /// Whether a control group of a sandbox that this process made is left.
 fn has_group(pid: u32) -> bool {
     let prefix = format!("memtrial-{pid:x}-");
-    ["memory", "pids", "cpu", ""].iter().any(|controller| {
+    ["memory", "pids", "cpu", "cpuset", ""].iter().any(|controller| {
         let groups = std::fs::read_dir(Path::new("/sys/fs/cgroup").join(controller));
         groups
             .into_iter()

@@ -246,8 +246,8 @@ async fn setuid(bench: &Bench<'_>) -> Result<(), Wrong> {
 
 async fn core_dumps(bench: &Bench<'_>) -> Result<(), Wrong> {
     let mut sandbox = bench.start().await?;
-    // A shell says whether the kernel dumped, to a file or to a handler.
-    let crash = "ulimit -c 0; ulimit -c unlimited; bash -c 'kill -SEGV $$'; echo; ls -d core*";
+    // A shell says whether the kernel dumped, to a file or to a handler, which is started at a limit of zero too.
+    let crash = "(ulimit -Sc 0; bash -c 'kill -SEGV $$'); (ulimit -Sc $(ulimit -Hc); bash -c 'kill -SEGV $$'); ls -d core*";
     let output = exec(&mut sandbox, &Exec::bash(crash, "/tmp")).await?;
     let text = output.text();
     must(text.contains("Segmentation fault") && !text.contains("core dumped"), &text)?;

@@ -62,8 +62,7 @@ pub struct Canary {
     pub word: String,
 }
 
-/// A program that starts a sandbox of the same back end, runs `sleep NUMBER` in it, where the number is the last word of
-/// its command line or of the variable, and waits. It is killed while it does.
+/// A program that starts a sandbox of the same back end, runs `sleep NUMBER` in it and waits. It is killed while it does.
 #[derive(Debug, Clone)]
 pub struct Holder {
     /// The program.
