@@ -208,7 +208,7 @@ fn the_future_is_gone_and_commands_run_in_the_images_environment() {
                     "refs/heads/main"
                 );
                 assert_eq!(said("git status --porcelain").await, "");
-                assert_eq!(said("git rev-parse HEAD").await, task.solver.base_commit);
+                assert_eq!(said("git rev-parse HEAD").await, task.solver.base_commit, "{id}");
                 assert_eq!(
                     said("git remote; git stash list; git reflog; git worktree list | tail -n +2").await,
                     ""

@@ -398,8 +398,7 @@ impl Work<'_> {
         if traces.is_empty() {
             return Ok(());
         }
-        let told: Vec<String> = traces.iter().take(10).map(ToString::to_string).collect();
-        Err(EnvironmentError::Future { task: self.task.instance_id.to_string(), traces: told.join("; ") })
+        Err(EnvironmentError::Future { task: self.task.instance_id.to_string(), traces: told(&traces) })
     }
 }
 
@@ -426,6 +425,7 @@ rm -f .git/ORIG_HEAD
 /// What the installation left must not show up in the agent's diff: new files are excluded, changed ones committed
 /// with a fixed date (so the layer's commit is the same each time).
 const SET_ASIDE: &str = r#"set -eu
+export GIT_NO_REPLACE_OBJECTS=1
 git -c core.quotePath=false ls-files --others --exclude-standard --directory |
   sed -e 's/[][*?!#\\]/\\&/g' -e 's/^/\//' >> .git/info/exclude
 if ! git diff --quiet HEAD; then
@@ -470,6 +470,12 @@ impl Environment {
     pub fn place(&self) -> &Place {
         &self.place
     }
+}
+
+/// The first traces, for a message.
+fn told(traces: &[history::Trace]) -> String {
+    let told: Vec<String> = traces.iter().take(10).map(ToString::to_string).collect();
+    told.join("; ")
 }
 
 fn modified(path: impl AsRef<Path>) -> Option<Duration> {

@@ -9,13 +9,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 
-use super::{Base, Environment, EnvironmentError, Environments, SET_ASIDE, last_lines};
+use super::history::{History, HistoryError};
+use super::{Base, Environment, EnvironmentError, Environments, SET_ASIDE, last_lines, told};
 use crate::sandbox::images::{Held, ImageError, Reference, Resolved};
 use crate::sandbox::{Exec, Image, Network, Output, Place, Sandbox, SandboxError, Spec};
 use crate::task::SolverView;
 
 /// Raised whenever the way the layer is made changes.
-const BUILDER: u32 = 1;
+const BUILDER: u32 = 2;
 /// Where the layer says how commands run in it.
 const PLACE: &str = "/.memtrial/place.json";
 /// Where the environment is written while the layer is made.
@@ -163,26 +164,21 @@ impl Work<'_> {
         let env = self.activate().await?;
         let (workdir, commit) = self.find(&env).await?;
         let place = Place { workdir, env };
-        self.run(
-            &place,
-            "taking the future out of the repository",
-            include_str!("published/strip.sh"),
-            &commit,
-        )
-        .await?;
+        let settle = include_str!("published/settle.sh");
+        self.run(&place, "putting the repository on a branch", settle, &commit).await?;
         self.run(&place, "setting the image's own changes aside", SET_ASIDE, &commit).await?;
-        self.run(&place, "dropping the future's objects", include_str!("published/prune.sh"), &commit)
-            .await?;
-        let traces = self
-            .run(
-                &place,
-                "the proof that no later commit is there",
-                include_str!("published/prove.sh"),
-                &commit,
-            )
-            .await?;
-        if !traces.trim().is_empty() {
-            let traces = last_lines(&traces, 10).replace('\n', "; ");
+        let timeout = self.environments.settings.install_timeout;
+        let mut history = History::new(self.sandbox, &place.workdir, timeout);
+        let traces = match history.strip(&commit).await {
+            Ok(_) => history.probe(&commit).await,
+            Err(error) => Err(error),
+        };
+        let traces = traces.map_err(|error| match error {
+            HistoryError::Sandbox(error) => error.into(),
+            error => self.wrong(error.to_string()),
+        })?;
+        if !traces.is_empty() {
+            let traces = told(&traces);
             return Err(EnvironmentError::Future { task: self.task.instance_id.to_string(), traces });
         }
         let json = serde_json::to_vec(&place).map_err(|error| self.wrong(error.to_string()))?;
@@ -250,13 +246,12 @@ impl Work<'_> {
         what: &str,
         text: &str,
         commit: &str,
-    ) -> Result<String, EnvironmentError> {
+    ) -> Result<(), EnvironmentError> {
         let exec = script(text, &place.workdir, [commit.to_owned()])
             .env(place.env.clone())
             .timeout(self.environments.settings.install_timeout);
         let output = self.sandbox.exec(&exec).await?;
-        self.expect(&output, what)?;
-        Ok(output.text())
+        self.expect(&output, what)
     }
 
     fn expect(&self, output: &Output, what: &str) -> Result<(), EnvironmentError> {

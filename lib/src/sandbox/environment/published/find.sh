@@ -1,6 +1,7 @@
 # Finds the task's repository among folders: `find.sh BASE FOLDER…`. Prints `found FOLDER COMMIT`, or a line for each
 # repository that is another one's or stands elsewhere.
 set -u
+export GIT_NO_REPLACE_OBJECTS=1
 base=$1
 shift
 git config --system --add safe.directory '*' 2>/dev/null || git config --global --add safe.directory '*' || exit 3
