@@ -333,3 +333,7 @@ pub(super) fn shorten_to(text: &str, most: usize) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if text.chars().count() <= most { text } else { text.chars().take(most - 1).chain(['…']).collect() }
 }
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;

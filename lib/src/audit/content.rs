@@ -31,17 +31,9 @@ pub(super) async fn search(
     report.searched = chosen.len();
     let found = grep(sandbox, view, &chosen).await?;
     for (path, found) in &found {
-        if found.any(|piece| *piece == Piece::Tarball) && path.contains("_cacache") {
+        if found.any(|piece| *piece == Piece::Tarball) && path.contains("/_cacache/index-v") {
             let text = sandbox.get(path, MOST).await?.unwrap_or_default();
-            let later = own.tarballs_in(&String::from_utf8_lossy(&text));
-            if let Some(version) = later.iter().find(|version| own.is_later(version) == Some(true)) {
-                report.add(
-                    "package-cache",
-                    path,
-                    &format!("npm's cache holds version {version} of the package itself"),
-                    view.remedy(path),
-                );
-            }
+            tarballs(view, own, path, &String::from_utf8_lossy(&text), report);
         }
         if found.any(|piece| *piece == Piece::Bundle) && starts_with(sandbox, path, "# v").await? {
             report.add("bundle", path, "a git bundle", view.remedy(path));
@@ -59,6 +51,20 @@ pub(super) async fn search(
         }
     }
     Ok(())
+}
+
+/// Later versions of the package itself in npm's cache, by a file of its index: that, and what it leads to.
+fn tarballs(view: &View<'_>, own: &Own, path: &str, text: &str, report: &mut Report) {
+    let cache = path.split_once("/index-v").map_or(path, |(cache, _)| cache);
+    for tarball in own.tarballs_in(text).iter().filter(|it| own.is_later(&it.version) == Some(true)) {
+        let what = format!("npm's cache holds version {} of the package itself", tarball.version);
+        report.add("package-cache", path, &what, view.remedy(path));
+        let content = tarball.content.as_ref().map(|content| format!("{cache}/{content}"));
+        if let Some(content) = content.filter(|content| view.entries.iter().any(|it| it.path == *content)) {
+            let what = format!("the tarball of version {} of the package itself", tarball.version);
+            report.add("package-cache", &content, &what, view.remedy(&content));
+        }
+    }
 }
 
 /// What of the answer stands in which file.
