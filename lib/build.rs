@@ -1,6 +1,7 @@
 //! Builds the runner as a static program, so that memtrial can carry it into any root file system.
 
 use std::env;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -18,6 +19,7 @@ fn main() {
     );
     let program = build(&workspace, &variable("TARGET"), &PathBuf::from(variable("OUT_DIR")).join("runner"));
     println!("cargo::rustc-env=MEMTRIAL_RUNNER={}", program.display());
+    println!("cargo::rustc-env=MEMTRIAL_RUNNER_DIGEST={:016x}", digest(&program));
 }
 
 fn build(workspace: &Path, target: &str, folder: &Path) -> PathBuf {
@@ -52,6 +54,15 @@ fn build(workspace: &Path, target: &str, folder: &Path) -> PathBuf {
     let status = cargo.status().unwrap_or_else(|error| panic!("cannot start cargo for the runner: {error}"));
     assert!(status.success(), "the runner does not build for {target}: {status}");
     folder.join(target).join("release/memtrial-runner")
+}
+
+/// Tells one build of the runner from another. Taken here, once: hashing the program at each start of a sandbox costs
+/// more than the start.
+fn digest(program: &Path) -> u64 {
+    let bytes = std::fs::read(program).unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn variable(name: &str) -> String {

@@ -5,8 +5,10 @@
 mod agent;
 mod audit;
 mod compare;
+mod gateway;
 mod grade;
 mod history;
+mod images;
 mod kills;
 mod memory;
 mod sandbox;

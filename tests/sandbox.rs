@@ -11,10 +11,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use memtrial::sandbox::conformance::{self, Canary, Claim, Options, Outcome};
+use memtrial::sandbox::conformance::{self, Canary, Holder, Options, Outcome};
 use memtrial::sandbox::{Backend, Docker, Exec, Image, Limits, Local, Mount, Namespaces, Network, Spec};
-
-const EVERYTHING: [Claim; 5] = [Claim::Isolation, Claim::Memory, Claim::Processes, Claim::Cpus, Claim::Disk];
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(future)
@@ -50,24 +48,37 @@ impl Drop for Planted {
     }
 }
 
-fn conforms(backend: &dyn Backend, image: Image, unclaimed: Vec<Claim>) {
+fn conforms(backend: &dyn Backend, image: Image, base: &str, cache: &Path) {
     let scratch = tempfile::tempdir().unwrap();
     let planted = Planted::new();
-    let options =
-        Options { image, scratch: scratch.path().to_owned(), canaries: planted.0.clone(), unclaimed };
-    let table = block_on(conformance::run(backend, &options));
-    let failed = table.iter().filter(|case| case.outcome == Outcome::Failed).count();
-    say(&format!("{}: {} cases", backend.name(), table.len()));
-    table.iter().for_each(|case| say(&case.to_string()));
-    assert!(failed == 0, "{failed} cases failed on {}", backend.name());
-}
-
-/// What cannot be promised where no control group can be written.
-fn unclaimed(backend: &dyn Backend) -> Vec<Claim> {
     let health = block_on(backend.check());
     assert!(health.works, "{}: {health:?}", backend.name());
-    let without_groups = health.notes.iter().any(|note| note.contains("no control group"));
-    if without_groups { vec![Claim::Memory, Claim::Cpus] } else { Vec::new() }
+    let options = Options {
+        canaries: planted.0.clone(),
+        environment: std::env::vars().collect(),
+        holder: Some(holder(backend.name(), base, cache)),
+        unclaimed: health.unclaimed,
+        ..Options::new(image, scratch.path().to_owned())
+    };
+    let table = block_on(conformance::run(backend, &options, |case| say(&case.to_string())));
+    let count = |outcome| table.iter().filter(|case| case.outcome == outcome).count();
+    let (passed, unclaimed) = (count(Outcome::Passed), count(Outcome::Unclaimed));
+    say(&format!(
+        "{} on {base}: {} cases, {passed} passed, {unclaimed} not promised",
+        backend.name(),
+        table.len()
+    ));
+    assert!(count(Outcome::Failed) == 0, "cases failed on {}", backend.name());
+}
+
+/// This test binary again: see [`role`].
+fn holder(name: &str, base: &str, cache: &Path) -> Holder {
+    let role = format!("hold {name} {base} {{number}} {}", cache.display());
+    Holder {
+        program: std::env::current_exe().unwrap(),
+        arguments: ["--exact", "sandbox::role", "--include-ignored", "--nocapture"].map(str::to_owned).into(),
+        environment: [("MEMTRIAL_TEST_ROLE".to_owned(), role)].into(),
+    }
 }
 
 fn docker(cache: &Path) -> Option<(Docker, Image)> {
@@ -87,9 +98,10 @@ fn docker(cache: &Path) -> Option<(Docker, Image)> {
 fn namespaces_conform() {
     let cache = tempfile::tempdir().unwrap();
     let backend = Namespaces::new(cache.path().to_owned());
-    conforms(&backend, Image::Host, unclaimed(&backend));
-    let left = std::fs::read_dir(cache.path().join("namespaces/scratch")).unwrap().count();
-    assert_eq!(left, 0, "scratch folders are left");
+    conforms(&backend, Image::Host, "host", cache.path());
+    wait_until("no scratch folder is left", || {
+        std::fs::read_dir(cache.path().join("namespaces/scratch")).unwrap().count() == 0
+    });
 }
 
 #[test]
@@ -125,7 +137,8 @@ fn namespaces_conform_on_a_root_file_system() {
     };
     let cache = tempfile::tempdir().unwrap();
     let backend = Namespaces::new(cache.path().to_owned());
-    conforms(&backend, Image::Rootfs(rootfs.into()), unclaimed(&backend));
+    let base = format!("rootfs:{rootfs}");
+    conforms(&backend, Image::Rootfs(rootfs.into()), &base, cache.path());
 }
 
 #[test]
@@ -153,14 +166,47 @@ fn namespaces_conform_as_an_ordinary_user() {
 fn docker_conforms() {
     let cache = tempfile::tempdir().unwrap();
     if let Some((backend, image)) = docker(cache.path()) {
-        conforms(&backend, image, Vec::new());
+        conforms(&backend, image, "image", cache.path());
     }
 }
 
 #[test]
 fn local_conforms_in_what_it_promises() {
     let cache = tempfile::tempdir().unwrap();
-    conforms(&Local::new(cache.path().to_owned()), Image::Host, EVERYTHING.to_vec());
+    conforms(&Local::new(cache.path().to_owned()), Image::Host, "host", cache.path());
+}
+
+/// Each case must be able to fail: without isolation these do, and do no harm.
+#[test]
+fn what_local_does_not_hold_is_seen() {
+    const HARMLESS: [&str; 15] = [
+        "network",
+        "host-sockets",
+        "host-signals",
+        "other-sandboxes",
+        "runner-answers",
+        "runner-trace",
+        "privileges",
+        "system-calls",
+        "foreign-calls",
+        "user-namespaces",
+        "setuid",
+        "core-dumps",
+        "cpu-count",
+        "device-nodes",
+        "mount-read-only",
+    ];
+    if !is_root() || std::thread::available_parallelism().is_ok_and(|count| count.get() == 1) {
+        return say("skipped: an ordinary user cannot do all of it, and one CPU is always told rightly");
+    }
+    let (cache, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let backend = Local::new(cache.path().to_owned());
+    let only = HARMLESS.map(str::to_owned).into();
+    let options = Options { only, ..Options::new(Image::Host, scratch.path().to_owned()) };
+    let table = block_on(conformance::run(&backend, &options, |case| say(&case.to_string())));
+    let held: Vec<_> =
+        table.iter().filter(|case| case.outcome == Outcome::Passed).map(|case| case.name).collect();
+    assert_eq!(held, Vec::<&str>::new());
 }
 
 #[test]
@@ -211,7 +257,7 @@ fn kill_while_running(backend: &str, cache: &Path) -> u32 {
     let mark = format!("77{}", std::process::id());
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "sandbox::role", "--include-ignored", "--nocapture"])
-        .env("MEMTRIAL_TEST_ROLE", format!("hold {backend} {mark} {}", cache.display()))
+        .env("MEMTRIAL_TEST_ROLE", format!("hold {backend} host {mark} {}", cache.display()))
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -232,12 +278,16 @@ fn role() {
     let Ok(role) = std::env::var("MEMTRIAL_TEST_ROLE") else { return };
     match role.split(' ').collect::<Vec<_>>().as_slice() {
         ["conform"] => namespaces_conform(),
-        ["hold", name, mark, cache] => {
+        ["hold", name, base, mark, cache] => {
             let (backend, image): (Box<dyn Backend>, Image) = match *name {
                 "docker" => {
                     docker(Path::new(cache)).map(|(backend, image)| (Box::new(backend) as _, image)).unwrap()
                 }
-                _ => (Box::new(Namespaces::new(cache.into())), Image::Host),
+                "local" => (Box::new(Local::new(cache.into())), Image::Host),
+                _ => {
+                    let rootfs = base.strip_prefix("rootfs:").map(|folder| Image::Rootfs(folder.into()));
+                    (Box::new(Namespaces::new(cache.into())), rootfs.unwrap_or(Image::Host))
+                }
             };
             block_on(hold(backend.as_ref(), image, mark));
         }
@@ -284,7 +334,7 @@ fn is_running(mark: &str) -> bool {
 /// Whether a control group of a sandbox that this process made is left.
 fn has_group(pid: u32) -> bool {
     let prefix = format!("memtrial-{pid:x}-");
-    ["memory", "pids", "cpu", ""].iter().any(|controller| {
+    ["memory", "pids", "cpu", "cpuset", ""].iter().any(|controller| {
         let groups = std::fs::read_dir(Path::new("/sys/fs/cgroup").join(controller));
         groups
             .into_iter()
@@ -299,44 +349,5 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     while !holds() {
         assert!(started.elapsed() < Duration::from_secs(30), "not within 30 s: {what}");
         std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// Not a check: prints what starting and running cost here.
-#[test]
-#[ignore = "a measurement: run it by name on a quiet machine"]
-fn latency() {
-    let cache = tempfile::tempdir().unwrap();
-    let namespaces: Box<dyn Backend> = Box::new(Namespaces::new(cache.path().to_owned()));
-    let mut rows = vec![(namespaces, Image::Host, 50)];
-    if let Some((backend, image)) = docker(cache.path()) {
-        rows.push((Box::new(backend), image, 7));
-    }
-    for (backend, image, rounds) in rows {
-        let (mut whole, mut each) = (Vec::new(), Vec::new());
-        block_on(async {
-            for _ in 0..rounds {
-                let started = Instant::now();
-                let mut sandbox = backend.start(&spec(image.clone())).await.unwrap();
-                sandbox.exec(&Exec::bash("true", "/")).await.unwrap();
-                let command = Exec { argv: vec!["true".into()], ..Exec::bash("", "/") };
-                let before = Instant::now();
-                sandbox.exec(&command).await.unwrap();
-                each.push(before.elapsed());
-                sandbox.close().await.unwrap();
-                whole.push(started.elapsed());
-            }
-        });
-        whole.sort();
-        each.sort();
-        let middle = rounds / 2;
-        say(&format!(
-            "{}: start + commands + close {:?} (least {:?}), one command {:?} (least {:?})",
-            backend.name(),
-            whole[middle],
-            whole[0],
-            each[middle],
-            each[0]
-        ));
     }
 }

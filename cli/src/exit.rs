@@ -15,7 +15,7 @@ pub enum Exit {
     Usage = 2,
     /// An input is bad.
     BadInput = 3,
-    /// Something is missing here: a sandbox back end, disk, an endpoint.
+    /// Something is missing here, or does not hold what it promises: a sandbox back end, disk, an endpoint.
     Environment = 4,
     /// Finished, with some trials failed by infrastructure.
     PartlyFailed = 5,
@@ -101,6 +101,7 @@ impl From<memtrial::study::StudyError> for Failure {
     fn from(error: memtrial::study::StudyError) -> Self {
         match error {
             memtrial::study::StudyError::Out(error) => error.into(),
+            error @ memtrial::study::StudyError::Images(_) => Self::environment(error),
             _ => Self::input(error),
         }
     }

@@ -20,6 +20,8 @@ pub struct Enter {
     pub upper: Upper,
     /// Bounds.
     pub limits: Bounds,
+    /// The CPUs that it may run on, by the kernel's numbers; none: all.
+    pub cpu_set: Vec<u32>,
     /// Whether the host's network is shared.
     pub network: bool,
     /// Read-only folders of the host.
@@ -72,6 +74,8 @@ pub struct Bounds {
     pub cpus: f64,
     /// Bytes written.
     pub disk: u64,
+    /// Files, folders and links written.
+    pub entries: u64,
 }
 
 /// A folder or file of the host.

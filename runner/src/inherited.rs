@@ -1,7 +1,7 @@
 //! Descriptors that came with this process.
 
-use std::fs::{self, File};
-use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::fs;
+use std::os::fd::{BorrowedFd, RawFd};
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
@@ -22,13 +22,4 @@ pub fn keep_back() -> Result<()> {
         let _ = fcntl_setfd(unsafe { BorrowedFd::borrow_raw(fd) }, FdFlags::CLOEXEC);
     }
     Ok(())
-}
-
-/// Takes over a descriptor that the parent left open for this process.
-#[expect(unsafe_code, reason = "a number on the command line becomes a descriptor")]
-pub fn take(fd: RawFd) -> Result<File> {
-    // SAFETY: the parent passes descriptors that it opened for this process alone, and each is taken over once.
-    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    fcntl_setfd(&fd, FdFlags::CLOEXEC).during("an inherited descriptor")?;
-    Ok(File::from(fd))
 }

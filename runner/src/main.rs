@@ -1,12 +1,14 @@
 //! The program inside a sandbox.
 //!
-//! `serve [ROOT]` answers requests; `enter` makes a sandbox of namespaces around itself and serves it.
+//! `serve [ROOT]` answers requests, without a root as a container's first process; `enter` makes a sandbox of namespaces
+//! around itself and serves it; `probe` tries what a sandbox must refuse.
 
 mod capture;
 mod disk;
 mod exec;
 mod fault;
 mod files;
+mod fork;
 mod inherited;
 mod inner;
 mod limits;
@@ -14,7 +16,9 @@ mod network;
 mod oom;
 mod outer;
 mod privileges;
+mod probe;
 mod root;
+mod seccomp;
 mod serve;
 mod tree;
 
@@ -29,19 +33,21 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments.as_slice() {
-        ["serve"] => serve("/"),
+        ["serve"] => seccomp::apply().and_then(|()| serve("/")),
         ["serve", root] => serve(root),
         ["enter"] => inherited::keep_back().and_then(|()| outer::run()),
-        ["inner", pipe] => inner::run(pipe).map(|()| exit::DONE),
-        _ => Err(Fault("usage: memtrial-runner serve [ROOT] | enter".into())),
+        ["probe", what @ ..] => probe::run(what).map(|()| exit::DONE),
+        _ => Err(Fault("usage: memtrial-runner serve [ROOT] | enter | probe WHAT".into())),
     };
-    match outcome {
-        Ok(code) => ExitCode::from(code),
-        Err(fault) => {
-            let _ = writeln!(std::io::stderr(), "memtrial-runner: {fault}");
-            ExitCode::from(exit::FAILED)
-        }
-    }
+    ExitCode::from(code_of(outcome))
+}
+
+/// The exit code; a fault is told on standard error.
+fn code_of(outcome: fault::Result<u8>) -> u8 {
+    outcome.unwrap_or_else(|fault| {
+        let _ = writeln!(std::io::stderr(), "memtrial-runner: {fault}");
+        exit::FAILED
+    })
 }
 
 fn serve(root: &str) -> Result<u8, Fault> {

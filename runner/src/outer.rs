@@ -4,38 +4,27 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use memtrial_runner::enter::{Enter, KEEP, Upper, exit};
 use memtrial_runner::wire;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
-use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, PidfdFlags, getegid, geteuid, pidfd_open};
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getegid, geteuid, getpid, kill_process, pidfd_open,
+    waitpid,
+};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
-use serde::{Deserialize, Serialize};
 
 use crate::disk;
 use crate::fault::{During, Fault, Result};
+use crate::fork::{fork, fork_into};
+use crate::inner::{self, Inner};
 use crate::limits::{self, Group};
-
-/// What the first process inside needs to know besides.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Inner {
-    /// What the host asked for.
-    pub enter: Enter,
-    /// Whether this is a user namespace of an ordinary user.
-    pub user: bool,
-    /// What holds the limits; `None`: resource limits must.
-    pub limits: Option<String>,
-    /// The inherited descriptor of the memory events.
-    pub events: Option<i32>,
-}
+use crate::tree;
 
 /// Makes, watches and clears up one sandbox. Returns the exit code.
 pub fn run() -> Result<u8> {
@@ -47,7 +36,7 @@ pub fn run() -> Result<u8> {
     fs::DirBuilder::new().mode(0o700).create(&enter.scratch).during(enter.scratch.display())?;
     let lock = File::open(&enter.scratch).during(enter.scratch.display())?;
     flock(&lock, FlockOperation::LockShared).during("lock the scratch folder")?;
-    let group = limits::make(&enter.id, &enter.limits);
+    let group = limits::make(&enter.id, &enter.limits, &enter.cpu_set);
     let outcome = run_in(&enter, group.as_ref());
     if let Some((_, group)) = &group {
         group.remove();
@@ -70,9 +59,11 @@ fn run_in(enter: &Enter, group: Option<&(&'static str, Group)>) -> Result<u8> {
         fs::write("/proc/self/uid_map", format!("0 {uid} 1")).during("/proc/self/uid_map")?;
         fs::write("/proc/self/gid_map", format!("0 {gid} 1")).during("/proc/self/gid_map")?;
     }
-    let mut child = start_inner(enter, group, user)?;
+    let child = start_inner(enter, group, user)?;
+    // The first process alone holds the output: its end tells the host that nothing runs any more. The kernel's and
+    // the disk's work that remains need not be waited for.
     rustix::stdio::dup2_stdout(File::open("/dev/null").during("/dev/null")?).during("/dev/null")?;
-    watch(enter, &mut child)
+    watch(enter, child)
 }
 
 /// Leaves namespaces of this process's.
@@ -83,88 +74,75 @@ pub fn unshare(flags: UnshareFlags) -> rustix::io::Result<()> {
     unsafe { unshare_unsafe(flags) }
 }
 
-/// Starts the first process of the new process namespace. It waits for its description, which is sent once it is
-/// bounded.
-fn start_inner(enter: &Enter, group: Option<&(&'static str, Group)>, user: bool) -> Result<Child> {
-    let (read, write) = pipe_with(PipeFlags::CLOEXEC).during("pipe")?;
-    let events: Option<OwnedFd> = group.and_then(|(_, group)| group.events().ok()).map(OwnedFd::from);
-    for fd in events.iter().chain([&read]) {
-        fcntl_setfd(fd, FdFlags::empty()).during("keep a descriptor open")?;
+/// Starts the first process of the new process namespace: a copy of this one, which never returns from here.
+fn start_inner(enter: &Enter, group: Option<&(&'static str, Group)>, user: bool) -> Result<Pid> {
+    let outer = pidfd_open(getpid(), PidfdFlags::empty()).during("tie the first process to this one")?;
+    let begun = group.and_then(|(_, group)| fork_into(&group.unified()?).ok());
+    let copied = begun.map_or_else(fork, Ok).during("start the first process")?;
+    if let Some(pid) = copied {
+        return Ok(pid);
     }
-    let mut command = Command::new("/proc/self/exe");
-    command.arg0("memtrial-runner").arg("inner").arg(read.as_raw_fd().to_string());
-    command.env_clear().stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
-    let child = command.spawn().during("start the first process")?;
-    drop(read);
-    let inner = Inner {
-        enter: enter.clone(),
-        user,
-        limits: group.map(|(name, _)| (*name).to_owned()),
-        events: events.as_ref().map(AsRawFd::as_raw_fd),
-    };
-    let sent = group.map_or(Ok(()), |(_, group)| group.add(child.id())).during("enter the control group");
-    let json = serde_json::to_vec(&inner).map_err(io::Error::from);
-    let sent = sent.and_then(|()| {
-        json.and_then(|json| File::from(write).write_all(&json)).during("describe the sandbox")
-    });
-    sent.map(|()| child)
+    let outcome = inner::run(&Inner { enter, user, group, entered: begun.is_some(), outer: &outer });
+    std::process::exit(i32::from(crate::code_of(outcome.map(|()| exit::DONE))))
 }
 
 /// Waits for the sandbox's end; ends it where it writes too much.
-fn watch(enter: &Enter, child: &mut Child) -> Result<u8> {
-    let pid = Pid::from_child(child);
-    let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok();
-    let watched = enter.upper == Upper::Disk;
+fn watch(enter: &Enter, child: Pid) -> Result<u8> {
+    let pidfd = pidfd_open(child, PidfdFlags::empty()).ok();
+    if enter.upper == Upper::Memory {
+        return ended(wait(child, WaitOptions::empty())?);
+    }
     let mut pause = Duration::from_millis(250);
     loop {
-        let ended = match (&pidfd, watched) {
-            (Some(fd), true) => wait_readable(fd, pause),
-            (None, true) => {
-                std::thread::sleep(pause);
-                true
-            }
-            (_, false) => true,
-        };
-        if ended {
-            let status = if watched { child.try_wait() } else { child.wait().map(Some) };
-            if let Some(status) = status.during("wait for the sandbox")? {
-                return match status.code() {
-                    Some(0) => Ok(exit::DONE),
-                    // It has said why.
-                    Some(_) => Ok(exit::FAILED),
-                    None => Err(Fault(format!(
-                        "its first process was killed by signal {} (out of memory as a whole, or from outside)",
-                        status.signal().unwrap_or_default()
-                    ))),
-                };
-            }
+        match &pidfd {
+            Some(fd) => wait_readable(fd, pause),
+            None => std::thread::sleep(pause),
         }
-        if watched {
-            let started = Instant::now();
-            if let Some((code, reason)) = excess(enter) {
-                child.kill().during("end the sandbox")?;
-                child.wait().during("wait for the sandbox")?;
-                report(&reason);
-                return Ok(code);
-            }
-            // A look costs at most a twentieth of the time.
-            pause = (started.elapsed() * 20).max(Duration::from_millis(250));
+        if let Some(status) = wait(child, WaitOptions::NOHANG)? {
+            return ended(Some(status));
         }
+        let started = Instant::now();
+        if let Some((code, reason)) = excess(enter) {
+            kill_process(child, Signal::KILL).during("end the sandbox")?;
+            wait(child, WaitOptions::empty())?;
+            report(&reason);
+            return Ok(code);
+        }
+        // A look costs at most a twentieth of the time.
+        pause = (started.elapsed() * 20).max(Duration::from_millis(250));
     }
 }
 
-fn wait_readable(fd: &OwnedFd, at_most: Duration) -> bool {
+fn wait(child: Pid, options: WaitOptions) -> Result<Option<WaitStatus>> {
+    let found = rustix::io::retry_on_intr(|| waitpid(Some(child), options)).during("wait for the sandbox")?;
+    Ok(found.map(|(_, status)| status))
+}
+
+/// What the end of the first process means.
+fn ended(status: Option<WaitStatus>) -> Result<u8> {
+    match status.and_then(WaitStatus::exit_status) {
+        Some(0) => Ok(exit::DONE),
+        // It has said why.
+        Some(_) => Ok(exit::FAILED),
+        None => Err(Fault(format!(
+            "its first process was killed by signal {} (out of memory as a whole, or from outside)",
+            status.and_then(WaitStatus::terminating_signal).unwrap_or_default()
+        ))),
+    }
+}
+
+fn wait_readable(fd: &OwnedFd, at_most: Duration) {
     let timeout = Timespec::try_from(at_most).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
     let mut fds = [PollFd::new(fd, PollFlags::IN)];
-    poll(&mut fds, Some(&timeout)).is_ok_and(|ready| ready > 0)
+    let _ = poll(&mut fds, Some(&timeout));
 }
 
 /// Why the sandbox must end now, if it must.
 fn excess(enter: &Enter) -> Option<(u8, String)> {
-    let used = disk::used(&enter.scratch, enter.limits.disk);
-    if used > enter.limits.disk {
-        let limit = enter.limits.disk;
-        return Some((exit::DISK_LIMIT, format!("it wrote more than its disk limit of {limit} bytes")));
+    // Everything in the sandbox descends from its first process, and that from this one.
+    let used = disk::used(&enter.scratch, &enter.limits, tree::descendants().into_iter());
+    if let Some(reason) = used.excess(&enter.limits) {
+        return Some((exit::DISK_LIMIT, reason));
     }
     disk::nearly_full(&enter.scratch)
         .then(|| (exit::DISK_FULL, format!("no space left under {}", enter.scratch.display())))

@@ -1,7 +1,6 @@
 //! What root may do in a sandbox: what installing and testing packages asks for, nothing that reaches the host.
 
 use rustix::io::Errno;
-use rustix::thread::set_no_new_privs;
 use rustix::thread::{CapabilitySet, CapabilitySets, remove_capability_from_bounding_set, set_capabilities};
 
 use crate::fault::{During, Result};
@@ -31,6 +30,5 @@ pub fn drop_most() -> Result<()> {
         }
     }
     let sets = CapabilitySets { effective: KEPT, permitted: KEPT, inheritable: CapabilitySet::empty() };
-    set_capabilities(None, sets).during("drop capabilities")?;
-    set_no_new_privs(true).during("forbid new privileges")
+    set_capabilities(None, sets).during("drop capabilities")
 }

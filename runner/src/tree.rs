@@ -58,7 +58,7 @@ fn kill_all() {
 }
 
 /// All processes below this one, by the parents that `/proc` names.
-fn descendants() -> Vec<Pid> {
+pub fn descendants() -> Vec<Pid> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     for entry in entries.flatten() {

@@ -9,6 +9,17 @@ use axum::http::{HeaderName, Response, StatusCode, header};
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 
+use crate::messages;
+
+/// What the request speaks, and the answer is to speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// OpenAI chat completions.
+    Chat,
+    /// Anthropic messages.
+    Messages,
+}
+
 /// Pieces that a streamed text is cut into.
 const PIECES: usize = 3;
 
@@ -72,9 +83,18 @@ impl Act {
         Self::Status { code, headers: Vec::new(), body }
     }
 
-    /// The HTTP response to `request`.
-    pub(crate) async fn perform(self, request: &Value) -> Response<Body> {
+    /// The HTTP response to `request`, in its format.
+    pub(crate) async fn perform(self, format: Format, request: &Value) -> Response<Body> {
         match self {
+            Self::Answer { message, finish_reason, usage } if format == Format::Messages => {
+                let usage = usage.unwrap_or_else(|| messages::counted(request, &message));
+                let said = messages::message(request, &message, &finish_reason, &usage);
+                if request["stream"] == true {
+                    events(messages::streamed(&said, pieces))
+                } else {
+                    json_response(200, said.to_string())
+                }
+            }
             Self::Answer { message, finish_reason, usage } => {
                 let usage = usage.unwrap_or_else(|| counted(request, &message));
                 if request["stream"] == true {
@@ -99,7 +119,7 @@ impl Act {
             Self::CloseMidBody(bytes) => response(200, "application/json", broken(bytes)),
             Self::Stall(time, act) => {
                 tokio::time::sleep(time).await;
-                Box::pin(act.perform(request)).await
+                Box::pin(act.perform(format, request)).await
             }
         }
     }

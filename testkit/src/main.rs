@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use memtrial_testkit::{FakeServer, Player, Reader, Slow, bundle, check, garbage, plant};
+use memtrial_testkit::{FakeServer, Player, Reader, Slow, bundle, check, garbage, plant, tool_user};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Fixtures for memtrial's tests and its demonstration.
@@ -30,6 +30,11 @@ enum Command {
         /// What it knows of each task, a JSON line each
         #[arg(long, value_name = "FILE")]
         tasks: PathBuf,
+        #[command(flatten)]
+        serve: Serve,
+    },
+    /// Serves a model that uses the tool it is offered once and says what came of it
+    ToolUser {
         #[command(flatten)]
         serve: Serve,
     },
@@ -66,6 +71,7 @@ fn main() -> Result<()> {
             Ok(())
         }
         Command::Reader { tasks, serve } => serve.run(Reader::from_file(&tasks)?),
+        Command::ToolUser { serve } => serve.run(tool_user::play),
         Command::Garbage { serve } => serve.run(garbage::play),
     }
 }

@@ -15,8 +15,8 @@ use axum::routing::{get, post};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::act::Act;
-use crate::invariants;
+use crate::act::{Act, Format};
+use crate::{invariants, messages};
 
 /// What decides the answers.
 pub trait Player: Send + Sync + 'static {
@@ -74,8 +74,19 @@ impl FakeServer {
             recorded: Mutex::default(),
         });
         let router = Router::new()
-            .route("/v1/chat/completions", post(complete))
-            .route("/v1/responses", post(complete))
+            .route(
+                "/v1/chat/completions",
+                post(|shared, headers, body| complete(Format::Chat, shared, headers, body)),
+            )
+            .route(
+                "/v1/messages",
+                post(|shared, headers, body| complete(Format::Messages, shared, headers, body)),
+            )
+            .route("/v1/messages/count_tokens", post(async || axum::Json(json!({"input_tokens": 42}))))
+            .route(
+                "/v1/responses",
+                post(|shared, headers, body| complete(Format::Chat, shared, headers, body)),
+            )
             .route(
                 "/v1/models",
                 get(async || axum::Json(json!({"object": "list", "data": [{"id": "fake-model"}]}))),
@@ -134,13 +145,24 @@ impl Drop for FakeServer {
     }
 }
 
-async fn complete(State(shared): State<Arc<Shared>>, headers: HeaderMap, bytes: Bytes) -> Response<Body> {
+async fn complete(
+    format: Format,
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+    bytes: Bytes,
+) -> Response<Body> {
     let headers: BTreeMap<String, String> = headers
         .iter()
         .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
         .collect();
     let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-    let mut violations = invariants::violations(&body);
+    let mut violations = match format {
+        Format::Chat => invariants::violations(&body),
+        Format::Messages => messages::violations(&body),
+    };
+    if format == Format::Messages && !headers.contains_key("anthropic-version") {
+        violations.push("the header anthropic-version is missing".into());
+    }
     if headers.get("content-type").is_none_or(|kind| !kind.starts_with("application/json")) {
         violations.push("the content type is not application/json".into());
     }
@@ -151,7 +173,7 @@ async fn complete(State(shared): State<Arc<Shared>>, headers: HeaderMap, bytes: 
         Act::status(400, &format!("this is no valid request: {}", violations.join("; ")))
     };
     lock(&shared.recorded).push(Recorded { headers, body: body.clone(), violations });
-    act.perform(&body).await
+    act.perform(format, &body).await
 }
 
 async fn stats(State(shared): State<Arc<Shared>>) -> axum::Json<Value> {

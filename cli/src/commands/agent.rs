@@ -9,7 +9,7 @@ use memtrial::agent::{
 use memtrial::context::Full;
 use memtrial::dataset::{Chronology, History, HistoryStore, MergeDates, read_tasks};
 use memtrial::grade::files::write_json;
-use memtrial::llm::{self, Endpoint, Journaled, Model, OpenAi, Replay, Secret, recorded_run};
+use memtrial::llm::{self, Client, Endpoint, Journaled, Model, Replay, Secret, recorded_run};
 use memtrial::memory::host::{Host, Outcome as Memory, Setup};
 use memtrial::memory::{self, BlockTemplate, Budget, Query};
 use memtrial::sandbox::OutputLimit;
@@ -18,6 +18,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::rooms::SandboxArgs;
+use super::{APIS, api, param};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::ui;
 
@@ -44,9 +45,12 @@ pub struct RunArgs {
     /// The task: owner__name-NUMBER.
     #[arg(long, value_name = "ID", value_parser = InstanceId::parse)]
     pub id: InstanceId,
-    /// Who answers: `replay:FOLDER` (recorded runs), or `MODEL@URL` (an OpenAI-compatible endpoint).
+    /// Who answers: `replay:FOLDER` (recorded runs), or `MODEL@URL` (a model endpoint).
     #[arg(long, value_name = "SOLVER", value_parser = solver)]
     pub solver: Solver,
+    /// What the endpoint speaks: OpenAI chat completions or Anthropic messages.
+    #[arg(long, value_name = "API", default_value = "openai", value_parser = APIS)]
+    pub api: String,
     /// The environment variable that holds the endpoint's key.
     #[arg(long, value_name = "NAME")]
     pub api_key_env: Option<String>,
@@ -195,6 +199,7 @@ fn model(args: &RunArgs) -> Result<Box<dyn Model>, Failure> {
     match &args.solver {
         Solver::Endpoint { model, url } => {
             let mut endpoint = Endpoint::new(url, model);
+            endpoint.api = api(&args.api);
             endpoint.params = args.param.iter().cloned().collect();
             if let Some(name) = &args.api_key_env {
                 let key = std::env::var(name).map_err(|_| {
@@ -204,7 +209,7 @@ fn model(args: &RunArgs) -> Result<Box<dyn Model>, Failure> {
             }
             let address = url.clone();
             let model =
-                OpenAi::new(endpoint).map_err(Failure::input)?.telling(Arc::new(move |reason, wait| {
+                Client::new(endpoint).map_err(Failure::input)?.telling(Arc::new(move |reason, wait| {
                     ui::note(&format!("{address}: {reason}; asking again in {} s", wait.as_secs().max(1)));
                 }));
             Ok(Box::new(Journaled::open(&journal, model).map_err(Failure::environment)?))
@@ -259,12 +264,6 @@ fn solver(text: &str) -> Result<Solver, String> {
         }
         _ => Err("expected replay:FOLDER or MODEL@URL, for example my-model@http://127.0.0.1:8000/v1".into()),
     }
-}
-
-fn param(text: &str) -> Result<(String, Value), String> {
-    let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("expected KEY=JSON")?;
-    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
-    Ok((key.to_owned(), value))
 }
 
 /// What `--json` prints.

@@ -1,11 +1,12 @@
 //! `memtrial grade`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use futures::StreamExt;
 use memtrial::dataset::read_tasks;
 use memtrial::grade::expect::ResolveRule;
 use memtrial::grade::files::OutDir;
@@ -13,6 +14,8 @@ use memtrial::grade::logs::Rules;
 use memtrial::grade::predictions::Predictions;
 use memtrial::grade::run::{Event, Finished, GradeRun, Plan, RunError, Source};
 use memtrial::grade::{Coding, Options, VerdictClass};
+use memtrial::sandbox::environment::Environments;
+use memtrial::sandbox::images::order;
 use memtrial::task::{InstanceId, Task};
 use tokio::sync::watch;
 
@@ -86,6 +89,7 @@ pub async fn run(args: Args) -> Outcome {
     let tasks = tasks(&args)?;
     let source = source(&args)?;
     let rooms = args.place.environments()?;
+    let tasks = by_image(&rooms, tasks).await?;
     let out = OutDir::open(&args.out).map_err(Failure::environment)?;
     let plan = plan(&args);
     let grading = GradeRun { out: &out, rooms: &rooms, source: &source, plan: &plan };
@@ -110,6 +114,31 @@ pub async fn run(args: Args) -> Outcome {
         print(&finished);
     }
     Ok(exit(&finished))
+}
+
+/// Finds out what every task's published image is, before anything runs, and puts tasks whose images share layers
+/// one after another. Where none can be had there is nothing to run; a task without one is graded as infrastructure.
+async fn by_image(rooms: &Environments, mut tasks: Vec<Task>) -> Result<Vec<Task>, Failure> {
+    let asked = tasks.iter().map(|task| async { (task.id().clone(), rooms.image_of(&task.solver).await) });
+    let found: Vec<_> = futures::stream::iter(asked).buffered(8).collect().await;
+    let (mut images, mut failed) = (BTreeMap::new(), None);
+    for (id, image) in found {
+        match image {
+            Ok(Some(image)) => drop(images.insert(id, image)),
+            Ok(None) => {}
+            Err(error) => {
+                ui::note(&format!("warning: {error}"));
+                failed.get_or_insert(error);
+            }
+        }
+    }
+    if let (true, Some(error)) = (images.is_empty(), failed) {
+        return Err(Failure::environment(error));
+    }
+    let ranks = order(&images.values().cloned().collect::<Vec<_>>());
+    let rank = |task: &Task| ranks.get(&images.get(task.id())?.name.to_string()).copied();
+    tasks.sort_by_cached_key(rank);
+    Ok(tasks)
 }
 
 /// The first interruption lets what is in flight finish; the second ends at once. Verdicts reached stay in either

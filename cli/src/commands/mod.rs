@@ -3,15 +3,21 @@
 mod agent;
 mod compare;
 mod doctor;
+mod gateway;
 mod grade;
 mod history;
+mod image;
+mod registry;
 mod rooms;
+mod sandbox;
 mod study;
 mod task;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use memtrial::llm::Protocol;
+use serde_json::Value;
 
 use crate::exit::{Failure, Outcome};
 use crate::ui;
@@ -32,14 +38,20 @@ enum Command {
     Task(task::Args),
     /// Shows what a target may learn from.
     History(history::Args),
+    /// Fetches, lists and drops published images.
+    Image(image::Args),
     /// Runs the agent on one task.
     Agent(agent::Args),
     /// Applies predictions, runs the tests and reaches verdicts.
     Grade(grade::Args),
     /// Runs a study: every target under every condition.
     Study(study::Args),
+    /// Tries whether sandboxes hold what they promise.
+    Sandbox(sandbox::Args),
     /// Compares two graded runs, paired by task.
     Compare(compare::Args),
+    /// Serves one model to other programs: counted, written down, capped.
+    Gateway(gateway::Args),
 }
 
 /// Parses the command line, runs the verb, prints an error with its hint.
@@ -64,9 +76,27 @@ async fn dispatch(command: Command) -> Outcome {
         Command::Doctor(args) => doctor::run(args).await,
         Command::Task(args) => task::run(args).await,
         Command::History(args) => history::run(args).await,
+        Command::Image(args) => image::run(args).await,
         Command::Agent(args) => agent::run(args).await,
         Command::Grade(args) => grade::run(args).await,
         Command::Study(args) => study::run(args).await,
+        Command::Sandbox(args) => sandbox::run(args).await,
         Command::Compare(args) => compare::run(args).await,
+        Command::Gateway(args) => gateway::run(args).await,
     }
+}
+
+/// The wire formats of endpoints.
+const APIS: [&str; 2] = ["openai", "anthropic"];
+
+/// The one of this name.
+fn api(name: &str) -> Protocol {
+    if name == "anthropic" { Protocol::Anthropic } else { Protocol::Openai }
+}
+
+/// A parameter of model requests, as KEY=JSON; what is no JSON is a text.
+fn param(text: &str) -> Result<(String, Value), String> {
+    let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("expected KEY=JSON")?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+    Ok((key.to_owned(), value))
 }

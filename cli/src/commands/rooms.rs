@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
-use memtrial::sandbox::environment::{Environments, Settings};
+use memtrial::sandbox::environment::{Base, Environments, Settings};
 use memtrial::sandbox::{self, Backend, Limits, Mount};
-use memtrial::study;
 
+use super::registry::ImageArgs;
 use crate::exit::Failure;
 
 /// Where commands run.
@@ -18,7 +18,8 @@ pub struct SandboxArgs {
     #[arg(long, value_name = "BACKEND", default_value = "namespaces",
           value_parser = clap::builder::PossibleValuesParser::new(sandbox::BACKENDS))]
     pub sandbox: String,
-    /// What environments start on: host, rootfs:FOLDER (namespaces) or image:NAME (docker)
+    /// What environments start on: host, rootfs:FOLDER (namespaces), image:NAME, or the image that was published for
+    /// each task, as it is: published (named by its row) or published:swe-bench (SWE-bench's name where it names none)
     #[arg(long, value_name = "BASE", default_value = "host")]
     pub base: String,
     /// A read-only folder of the host, as HOST:INSIDE; its `bin` is put on the path. A Rust toolchain outside /usr is
@@ -42,7 +43,7 @@ pub struct SandboxArgs {
 }
 
 /// Where layers are kept.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct CacheArgs {
     /// The folder for environment layers and scratch files [default: memtrial in the user's cache folder]
     #[arg(long, env = "MEMTRIAL_CACHE", value_name = "DIR")]
@@ -50,13 +51,15 @@ pub struct CacheArgs {
     /// The container engine: docker, podman, or a path
     #[arg(long, env = "MEMTRIAL_ENGINE", value_name = "PROGRAM", default_value = "docker")]
     pub engine: PathBuf,
+    #[command(flatten)]
+    pub images: ImageArgs,
 }
 
 impl CacheArgs {
     /// The settings that back ends are opened with.
     pub fn settings(&self) -> Result<sandbox::Settings, Failure> {
         let settings = sandbox::Settings::new(self.folder()?);
-        Ok(sandbox::Settings { engine: self.engine.clone(), ..settings })
+        Ok(sandbox::Settings { engine: self.engine.clone(), images: self.images.settings(), ..settings })
     }
 
     /// The cache folder.
@@ -72,9 +75,11 @@ impl CacheArgs {
 impl SandboxArgs {
     /// Environments as the flags say.
     pub fn environments(&self) -> Result<Environments, Failure> {
-        let base = study::image(&self.base).map_err(|reason| Failure::usage(anyhow::anyhow!(reason)))?;
+        let base = Base::parse(&self.base).map_err(|reason| Failure::usage(anyhow::anyhow!(reason)))?;
+        let published = matches!(base, Base::Published(_));
         let mut settings = Settings::new(self.repos.clone(), base);
-        settings.mounts = with_toolchains(self.mount.clone());
+        // A published image has its own toolchain.
+        settings.mounts = if published { self.mount.clone() } else { with_toolchains(self.mount.clone()) };
         settings.env = self.env.iter().cloned().collect();
         settings.limits = Limits {
             memory: self.memory_limit.saturating_mul(1 << 20),

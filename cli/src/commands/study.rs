@@ -31,7 +31,7 @@ enum Verb {
         study: PathBuf,
     },
     /// Runs what is left of a study; the same command resumes it, and several may run at once
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Shows how much of a study is done, and who is at work on it
     Status {
         #[command(flatten)]
@@ -138,7 +138,11 @@ fn init(path: &Path) -> Outcome {
 
 async fn run_study(args: &RunArgs) -> Outcome {
     let mut bench = args.place.open(&args.endpoint, true)?;
-    let backend = rooms::backend(&bench.design().sandbox.backend, &args.cache)?;
+    let sandbox = &bench.design().sandbox;
+    let mut cache = args.cache.clone();
+    cache.images.registry = cache.images.registry.or_else(|| sandbox.registry.clone());
+    cache.images.image_disk = cache.images.image_disk.or(sandbox.image_disk);
+    let backend = rooms::backend(&sandbox.backend, &cache)?;
     if let Some(jobs) = args.jobs {
         bench.set_jobs(jobs);
     }

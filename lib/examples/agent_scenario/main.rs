@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use memtrial::agent::{Config, Layer, Run, SystemClock, TrajectoryFormat, Uname, drive};
 use memtrial::context::Full;
-use memtrial::llm::{Endpoint, OpenAi, Price};
+use memtrial::llm::{Client, Endpoint, Price};
 use memtrial::sandbox::{OutputLimit, Place};
 use memtrial::task::{InstanceId, Recipe, SolverView};
 use serde::Deserialize;
@@ -72,7 +72,7 @@ async fn play(scenario: Scenario, out: &Path) -> Result<(), Failure> {
         version: None,
         recipe: Recipe::default(),
     };
-    let model = OpenAi::new(Endpoint {
+    let model = Client::new(Endpoint {
         price: Some(scenario.price),
         min_wait: Duration::from_millis(1),
         max_wait: Duration::from_millis(20),

@@ -111,8 +111,10 @@ pub(super) fn class(error: &LlmError) -> &'static str {
             500.. => "InternalServerError",
             _ => "APIError",
         },
+        LlmError::Untranslatable { .. } => "BadRequestError",
+        LlmError::Capped { .. } => "BudgetExceededError",
         LlmError::Exhausted { .. } => "ReplayExhausted",
         LlmError::Setup { .. } | LlmError::Prices { .. } | LlmError::Recording { .. } => "ConfigurationError",
-        LlmError::Journal { .. } | LlmError::Diverged { .. } => "JournalError",
+        LlmError::Journal { .. } | LlmError::Diverged { .. } | LlmError::Cache { .. } => "JournalError",
     }
 }

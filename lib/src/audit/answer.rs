@@ -156,7 +156,7 @@ impl<'a> Answer {
             self.add(line, piece.clone());
             // as it stands in a JSON text
             let escaped = serde_json::Value::from(line).to_string();
-            let escaped = escaped.trim_matches('"').to_owned();
+            let escaped = escaped[1..escaped.len() - 1].to_owned();
             self.texts.entry(escaped).or_insert_with(|| (piece.clone(), line.to_owned()));
             self.lines.entry(piece.clone()).or_default().insert(line.to_owned());
         }

@@ -1,42 +1,47 @@
-//! The client of OpenAI-compatible endpoints (chat completions and the Responses API): one call, with its tries, its waits and its cost.
+//! The client of model endpoints: one call, with its tries, its waits and its cost.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use backon::{ExponentialBuilder, Retryable};
 use serde_json::{Map, Value, json};
-use tokio::sync::Semaphore;
 
 use super::http::{Failure, Meaning, Transport};
+use super::journal::digest_of;
+use super::limiter::{Gate, Limiter};
 use super::price::cost_of;
-use super::responses;
-use super::{Api, Cost, Endpoint, LlmError, Model, Reply, Request};
+use super::{Api, Cost, Endpoint, LlmError, Model, Protocol, Reply, Request, anthropic, responses};
 
 /// Body fields that settings may not set: the request decides them.
 const RESERVED: [&str; 6] = ["input", "messages", "model", "stream", "stream_options", "tools"];
 
-/// Bounds the requests under way at each address, over all solvers that share it.
-#[derive(Debug, Default)]
-pub struct Limiter(Mutex<BTreeMap<String, Arc<Semaphore>>>);
-
-impl Limiter {
-    /// The slots of this endpoint. Where several solvers share an address, the first one's `max-in-flight` holds.
-    fn slots(&self, endpoint: &Endpoint) -> Arc<Semaphore> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let slots = || Arc::new(Semaphore::new(endpoint.max_in_flight.clamp(1, Semaphore::MAX_PERMITS)));
-        known.entry(endpoint.base_url.clone()).or_insert_with(slots).clone()
-    }
+/// What the client is to send, in the endpoint's own format.
+#[derive(Debug, Clone)]
+pub(super) struct Ask {
+    /// Which interface of an OpenAI-compatible endpoint it is for.
+    pub api: Api,
+    /// The request body, without the wish for a stream.
+    pub body: Map<String, Value>,
+    /// Beta features (`anthropic-beta`), where a caller wants some.
+    pub beta: Option<String>,
 }
 
-/// A model behind an OpenAI-compatible endpoint, asked through the interface that each request names.
+/// A call without an answer, and what its tries cost all the same.
+#[derive(Debug)]
+pub(super) struct Unanswered {
+    pub error: LlmError,
+    pub cost: Cost,
+}
+
+/// A model behind an endpoint that speaks one of the wire formats of [`Protocol`].
 ///
 /// ```no_run
-/// # use memtrial::llm::{Api, Endpoint, Model, OpenAi, Request};
+/// # use memtrial::llm::{Api, Client, Endpoint, Model, Request};
 /// # async fn ask() -> Result<(), memtrial::llm::LlmError> {
-/// let model = OpenAi::new(Endpoint::new("http://127.0.0.1:8000/v1", "example-model"))?;
+/// let model = Client::new(Endpoint::new("http://127.0.0.1:8000/v1", "example-model"))?;
 /// let messages = vec![serde_json::json!({"role": "user", "content": "Hello"})];
 /// let request = Request { api: Api::Chat, messages, tools: vec![], params: Default::default(), seed: None };
 /// let reply = model.complete(&request).await?;
@@ -45,19 +50,19 @@ impl Limiter {
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct OpenAi {
+pub struct Client {
     endpoint: Arc<Endpoint>,
     transport: Arc<Transport>,
-    slots: Arc<Semaphore>,
+    gate: Arc<Gate>,
     on_retry: Option<OnRetry>,
 }
 
 /// Hears why a try failed, and how long the next one waits.
 pub type OnRetry = Arc<dyn Fn(&str, Duration) + Send + Sync>;
 
-impl fmt::Debug for OpenAi {
+impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenAi").field("endpoint", &self.endpoint).finish_non_exhaustive()
+        f.debug_struct("Client").field("endpoint", &self.endpoint).finish_non_exhaustive()
     }
 }
 
@@ -67,7 +72,7 @@ struct Try {
     cost: Cost,
 }
 
-impl OpenAi {
+impl Client {
     /// A client with its own limit of requests under way.
     pub fn new(endpoint: Endpoint) -> Result<Self, LlmError> {
         Self::sharing(endpoint, &Limiter::default())
@@ -79,8 +84,8 @@ impl OpenAi {
         if let Some(reason) = fault(&endpoint) {
             return Err(LlmError::Setup { endpoint: transport.label, reason });
         }
-        let slots = limiter.slots(&endpoint);
-        Ok(Self { endpoint: Arc::new(endpoint), transport: Arc::new(transport), slots, on_retry: None })
+        let gate = limiter.gate(&transport.label, endpoint.max_in_flight);
+        Ok(Self { endpoint: Arc::new(endpoint), transport: Arc::new(transport), gate, on_retry: None })
     }
 
     /// The same client, telling of every try that failed and is made again.
@@ -89,9 +94,19 @@ impl OpenAi {
         Self { on_retry: Some(on_retry), ..self }
     }
 
-    /// The request body: the model, the messages as given, the tools where there are any, the parameters (the
-    /// request's win over the endpoint's), the seed (the Responses API knows none) and the wish for a stream.
-    fn body(&self, request: &Request) -> Value {
+    /// Its settings.
+    pub(super) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// The endpoint's address, without secrets.
+    pub(super) fn label(&self) -> &str {
+        &self.transport.label
+    }
+
+    /// The request in the endpoint's format: the model, the messages as given, the tools where there are any, the
+    /// parameters (the request's win over the endpoint's) and the seed (chat completions alone know one).
+    fn ask_for(&self, request: &Request) -> Result<Ask, LlmError> {
         let mut body = Map::new();
         body.insert("model".into(), json!(self.endpoint.model));
         let messages = match request.api {
@@ -102,53 +117,135 @@ impl OpenAi {
         if !request.tools.is_empty() {
             body.insert("tools".into(), Value::Array(request.tools.clone()));
         }
+        if self.endpoint.api == Protocol::Anthropic {
+            body = match request.api {
+                Api::Chat => anthropic::request(&body),
+                Api::Responses => {
+                    Err("an Anthropic endpoint has no Responses API: use chat completions".into())
+                }
+            }
+            .map_err(|reason| self.cannot_carry(reason))?;
+        }
         let params = self.endpoint.params.iter().chain(&request.params);
         for (key, value) in params.filter(|(key, _)| !RESERVED.contains(&key.as_str())) {
             body.insert(key.clone(), value.clone());
         }
-        if let Some(seed) = request.seed.filter(|_| self.endpoint.send_seed && request.api == Api::Chat) {
+        let takes_seed =
+            self.endpoint.send_seed && (self.endpoint.api, request.api) == (Protocol::Openai, Api::Chat);
+        if let Some(seed) = request.seed.filter(|_| takes_seed) {
             body.insert("seed".into(), json!(seed));
         }
-        if self.endpoint.stream {
-            body.insert("stream".into(), json!(true));
-            if request.api == Api::Chat {
-                body.insert("stream_options".into(), json!({"include_usage": true}));
-            }
-        }
-        Value::Object(body)
+        Ok(Ask { api: request.api, body, beta: None })
     }
 
-    async fn attempt(&self, api: Api, body: &Value) -> Result<Reply, Try> {
-        // The semaphore is never closed.
-        let _slot = self.slots.acquire().await;
-        let begun = Instant::now();
-        let path: &[&str] = match api {
-            Api::Chat => &["chat", "completions"],
-            Api::Responses => &["responses"],
+    pub(super) fn cannot_carry(&self, reason: String) -> LlmError {
+        LlmError::Untranslatable { endpoint: self.label().to_owned(), reason }
+    }
+
+    /// Asks, with retries. A failed call says what it cost.
+    pub(super) async fn ask(&self, ask: &Ask) -> Result<Reply, Unanswered> {
+        let mut ask = ask.clone();
+        if self.endpoint.stream {
+            ask.body.insert("stream".into(), json!(true));
+            if (self.endpoint.api, ask.api) == (Protocol::Openai, Api::Chat) {
+                ask.body.insert("stream_options".into(), json!({"include_usage": true}));
+            }
+        }
+        let seeded = ask.body.contains_key("seed");
+        let body = Value::Object(ask.body);
+        let (mut attempts, mut spent) = (0, Cost::ZERO);
+        let longest = self.endpoint.max_wait;
+        let once = || {
+            attempts += 1;
+            self.attempt(ask.api, &body, ask.beta.as_deref())
         };
-        let exchanged = self.transport.post(path, body).await;
+        let outcome = once
+            .retry(self.backoff())
+            .when(|failed| failed.failure.meaning == Meaning::Passing)
+            .adjust(|failed, wait| wait.map(|wait| failed.failure.retry_after.unwrap_or(wait).min(longest)))
+            .notify(|failed: &Try, wait: Duration| {
+                spent = spent.plus(failed.cost);
+                if let Some(tell) = &self.on_retry {
+                    tell(&failed.failure.reason, wait);
+                }
+            })
+            .await;
+        match outcome {
+            Ok(reply) => Ok(Reply { cost: spent.plus(reply.cost), ..reply }),
+            Err(Try { mut failure, cost }) => {
+                if seeded && failure.reason.contains("seed") {
+                    failure.reason.push_str(" (if the endpoint takes no seed, set send-seed = false)");
+                }
+                let error = failure.into_error(self.label(), attempts);
+                Err(Unanswered { error, cost: spent.plus(cost) })
+            }
+        }
+    }
+
+    async fn attempt(&self, api: Api, body: &Value, beta: Option<&str>) -> Result<Reply, Try> {
+        let pass = self.gate.enter().await;
+        let begun = Instant::now();
+        let exchanged = self.transport.post(self.path(api), body, beta).await;
         let seconds = begun.elapsed().as_secs_f64();
+        match &exchanged {
+            Ok(_) => pass.borne(),
+            Err(failure) if failure.too_much => {
+                pass.too_much(failure.retry_after.map(|wait| wait.min(self.endpoint.max_wait)));
+            }
+            Err(_) => {}
+        }
         let taken = |cost: Cost| Cost { seconds, ..cost };
         exchanged
             .and_then(|response| {
-                let cost = taken(cost_of(&response, self.endpoint.price.as_ref()));
-                let (message, finish_reason) = match api {
-                    Api::Chat => choice(&response)?,
-                    Api::Responses => {
-                        let finish_reason = responses::ending(&response)?;
-                        return Ok(Reply { message: response, finish_reason, response: Value::Null, cost });
-                    }
-                };
+                let cost = taken(self.cost_of(&response));
+                if (self.endpoint.api, api) == (Protocol::Openai, Api::Responses) {
+                    let finish_reason = responses::ending(&response)?;
+                    return Ok(Reply { message: response, finish_reason, response: Value::Null, cost });
+                }
+                let (message, finish_reason) = self.read(&response)?;
                 Ok(Reply { message, finish_reason, response, cost })
             })
             .map_err(|failure| Try { cost: taken(self.cost_of_failure(&failure)), failure })
     }
 
+    fn path(&self, api: Api) -> &'static [&'static str] {
+        match (self.endpoint.api, api) {
+            (Protocol::Openai, Api::Chat) => &["chat", "completions"],
+            (Protocol::Openai, Api::Responses) => &["responses"],
+            (Protocol::Anthropic, _) => &["messages"],
+        }
+    }
+
+    /// How many tokens an Anthropic endpoint says that a request holds.
+    pub(super) async fn count_tokens(&self, ask: &Ask) -> Result<u64, LlmError> {
+        let (path, body) = (["messages", "count_tokens"], Value::Object(ask.body.clone()));
+        let counted = self.transport.post(&path, &body, ask.beta.as_deref()).await;
+        let counted = counted.map_err(|failure| failure.into_error(self.label(), 1))?;
+        counted["input_tokens"]
+            .as_u64()
+            .ok_or_else(|| Failure::unusable("the reply holds no input_tokens").into_error(self.label(), 1))
+    }
+
+    /// The message of a response, as chat completions have it, and how it ended.
+    fn read(&self, response: &Value) -> Result<(Value, Option<String>), Failure> {
+        let read = match self.endpoint.api {
+            Protocol::Openai => choice(response),
+            Protocol::Anthropic => anthropic::message(response),
+        };
+        let (mut message, finish_reason) =
+            read.map_err(|reason| Failure { response: Some(response.clone()), ..Failure::unusable(reason) })?;
+        name_calls(&mut message, response);
+        Ok((message, finish_reason))
+    }
+
+    fn cost_of(&self, response: &Value) -> Cost {
+        cost_of(response, self.endpoint.price.as_ref())
+    }
+
     /// A failed try is no call of its own. The tokens it reports are counted; where it reports none and the model may
     /// have worked, that is noted.
     fn cost_of_failure(&self, failure: &Failure) -> Cost {
-        let metered =
-            failure.response.as_ref().map(|response| cost_of(response, self.endpoint.price.as_ref()));
+        let metered = failure.response.as_ref().map(|response| self.cost_of(response));
         match metered.filter(|cost| cost.unmetered_calls == 0) {
             Some(cost) => Cost { calls: 0, ..cost },
             None => Cost { unmetered_calls: u64::from(failure.may_be_charged), ..Cost::ZERO },
@@ -165,35 +262,9 @@ impl OpenAi {
 }
 
 #[async_trait]
-impl Model for OpenAi {
+impl Model for Client {
     async fn complete(&self, request: &Request) -> Result<Reply, LlmError> {
-        let body = self.body(request);
-        let (mut attempts, mut spent) = (0, Cost::ZERO);
-        let longest = self.endpoint.max_wait;
-        let ask = || {
-            attempts += 1;
-            self.attempt(request.api, &body)
-        };
-        let outcome = ask
-            .retry(self.backoff())
-            .when(|failed| failed.failure.meaning == Meaning::Passing)
-            .adjust(|failed, wait| wait.map(|wait| failed.failure.retry_after.unwrap_or(wait).min(longest)))
-            .notify(|failed: &Try, wait: Duration| {
-                spent = spent.plus(failed.cost);
-                if let Some(tell) = &self.on_retry {
-                    tell(&failed.failure.reason, wait);
-                }
-            })
-            .await;
-        match outcome {
-            Ok(reply) => Ok(Reply { cost: spent.plus(reply.cost), ..reply }),
-            Err(Try { mut failure, .. }) => {
-                if body.get("seed").is_some() && failure.reason.contains("seed") {
-                    failure.reason.push_str(" (if the endpoint takes no seed, set send-seed = false)");
-                }
-                Err(failure.into_error(&self.transport.label, attempts))
-            }
-        }
+        self.ask(&self.ask_for(request)?).await.map_err(|unanswered| unanswered.error)
     }
 
     fn name(&self) -> &str {
@@ -213,17 +284,33 @@ fn fault(endpoint: &Endpoint) -> Option<String> {
     Some(format!("params may not set {reserved}: it is decided elsewhere"))
 }
 
-/// The message and how it ended, of the first choice.
-fn choice(response: &Value) -> Result<(Value, Option<String>), Failure> {
-    let unusable = |reason: &str| Failure { response: Some(response.clone()), ..Failure::unusable(reason) };
-    let choice = response["choices"].get(0).ok_or_else(|| unusable("the reply has no choices"))?;
+/// The message and how it ended, of the first choice of a chat completion.
+fn choice(response: &Value) -> Result<(Value, Option<String>), &'static str> {
+    let choice = response["choices"].get(0).ok_or("the reply has no choices")?;
     let finish_reason = choice["finish_reason"].as_str().map(str::to_owned);
     if finish_reason.as_deref() == Some("error") {
-        return Err(unusable("the reply ended in an error (finish_reason is error)"));
+        return Err("the reply ended in an error (finish_reason is error)");
     }
     match &choice["message"] {
         message @ Value::Object(_) => Ok((message.clone(), finish_reason)),
-        _ => Err(unusable("the reply's first choice has no message")),
+        _ => Err("the reply's first choice has no message"),
+    }
+}
+
+/// Gives every call an id of its own where the endpoint gave none or one twice: nobody could say which call a result
+/// belongs to otherwise.
+fn name_calls(message: &mut Value, response: &Value) {
+    let mut known = BTreeSet::new();
+    let calls = message.get_mut("tool_calls").and_then(Value::as_array_mut);
+    for (n, call) in calls.into_iter().flatten().enumerate() {
+        let id = call["id"].as_str().filter(|id| !id.is_empty() && !known.contains(*id)).map(str::to_owned);
+        let id = id.unwrap_or_else(|| {
+            let answer: String = digest_of(response.clone()).chars().take(16).collect();
+            let id = format!("call_{answer}_{n}");
+            call["id"] = json!(id);
+            id
+        });
+        known.insert(id);
     }
 }
 

@@ -34,7 +34,7 @@ fn server() -> FakeServer {
 }
 
 async fn ask(endpoint: Endpoint) -> Result<Reply, LlmError> {
-    OpenAi::new(endpoint).unwrap().complete(&request()).await
+    Client::new(endpoint).unwrap().complete(&request()).await
 }
 
 #[tokio::test]
@@ -49,7 +49,7 @@ async fn the_message_and_the_response_come_back_untouched() {
         finish_reason: "tool_calls".into(),
         usage: Some(usage.clone()),
     }]);
-    let price = Some(Price { input: 1.0, cached_input: None, output: 2.0 });
+    let price = Some(Price { input: 1.0, cached_input: None, cache_write: None, output: 2.0 });
     let reply = ask(Endpoint { price, ..quick(&server) }).await.unwrap();
     assert_eq!(reply.message.to_string(), message.to_string());
     assert_eq!(reply.response["usage"], usage);
@@ -68,7 +68,7 @@ async fn the_body_holds_what_was_asked_and_nothing_else() {
     let tool = json!({"type": "function", "function": {"name": "bash", "parameters": {"type": "object"}}});
     let mut asked = Request { tools: vec![tool.clone()], ..request() };
     asked.params = json!({"temperature": 1.0, "model": "other", "messages": []}).as_object().unwrap().clone();
-    OpenAi::new(endpoint.clone()).unwrap().complete(&asked).await.unwrap();
+    Client::new(endpoint.clone()).unwrap().complete(&asked).await.unwrap();
     ask(Endpoint { send_seed: false, stream: true, params: Map::new(), ..endpoint }).await.unwrap();
     let [first, second] = &server.requests()[..] else { panic!() };
     let expected = json!({"model": "fake-model", "messages": asked.messages, "tools": [tool], "temperature": 1.0,
@@ -125,13 +125,13 @@ async fn the_responses_api_is_asked_with_items_and_answers_with_the_whole_respon
         Act::Json(response.clone()),
     ]);
     let asked = Request { api: Api::Responses, ..request() };
-    let model = OpenAi::new(Endpoint { stream: false, ..quick(&server) }).unwrap();
+    let model = Client::new(Endpoint { stream: false, ..quick(&server) }).unwrap();
     let whole = model.complete(&asked).await.unwrap();
     assert_eq!((&whole.message, &whole.response), (&response, &Value::Null));
     assert_eq!(whole.finish_reason.as_deref(), Some("completed"));
     assert_eq!((whole.cost.calls, whole.cost.prompt_tokens, whole.cost.completion_tokens), (1, 10, 2));
     // A failed response and a stream without its end are tries that failed.
-    let streaming = OpenAi::new(Endpoint { stream: true, ..quick(&server) }).unwrap();
+    let streaming = Client::new(Endpoint { stream: true, ..quick(&server) }).unwrap();
     assert_eq!(streaming.complete(&asked).await.unwrap().message, response);
     assert_eq!(streaming.complete(&asked).await.unwrap().message, response);
     let bodies: Vec<Value> = server.requests().into_iter().map(|request| request.body).collect();
@@ -255,7 +255,7 @@ async fn what_a_failed_try_used_is_counted() {
     let usage = Some(json!({"prompt_tokens": 1, "completion_tokens": 2}));
     let message = json!({"role": "assistant", "content": "x"});
     server.script([Act::Json(used), Act::Answer { message, finish_reason: "stop".into(), usage }]);
-    let price = Some(Price { input: 1.0, cached_input: None, output: 1.0 });
+    let price = Some(Price { input: 1.0, cached_input: None, cache_write: None, output: 1.0 });
     let cost = ask(Endpoint { price, ..quick(&server) }).await.unwrap().cost;
     assert_eq!(
         (cost.calls, cost.prompt_tokens, cost.completion_tokens, cost.unmetered_calls),
@@ -269,7 +269,7 @@ async fn a_reply_without_usage_is_no_free_reply() {
     let server = server();
     let message = json!({"role": "assistant", "content": "x"});
     server.script([Act::Answer { message, finish_reason: "stop".into(), usage: Some(json!("lots")) }]);
-    let price = Some(Price { input: 1.0, cached_input: None, output: 1.0 });
+    let price = Some(Price { input: 1.0, cached_input: None, cache_write: None, output: 1.0 });
     let cost = ask(Endpoint { price, ..quick(&server) }).await.unwrap().cost;
     assert_eq!((cost.calls, cost.unmetered_calls, cost.list_usd), (1, 1, None));
 }
@@ -364,7 +364,7 @@ async fn the_key_is_in_no_error() {
     ] {
         server.script([act]);
         let endpoint = Endpoint { max_attempts: 1, ..quick(&server).with_key(Secret::new(CANARY)) };
-        let model = OpenAi::new(endpoint).unwrap();
+        let model = Client::new(endpoint).unwrap();
         let error = model.complete(&request()).await.unwrap_err();
         let shown = format!("{error} {error:?} {model:?}");
         assert!(!shown.contains(CANARY) && shown.contains("[redacted]"), "{shown}");
@@ -383,7 +383,7 @@ fn settings_that_cannot_work_are_named() {
         ),
         (Endpoint { params, ..endpoint() }, "params may not set messages"),
     ] {
-        let error = OpenAi::new(endpoint).unwrap_err().to_string();
+        let error = Client::new(endpoint).unwrap_err().to_string();
         assert!(error.starts_with("model endpoint http://127.0.0.1:1/v1 cannot be used: "), "{error}");
         assert!(error.contains(words), "{error}");
     }
@@ -395,7 +395,7 @@ async fn requests_under_way_are_bounded_over_all_solvers_of_an_address() {
     let slow = || Act::Stall(Duration::from_millis(60), Box::new(Act::say("slow")));
     server.script([slow(), slow(), slow(), slow()]);
     let limiter = Limiter::default();
-    let solver = || OpenAi::sharing(Endpoint { max_in_flight: 1, ..quick(&server) }, &limiter).unwrap();
+    let solver = || Client::sharing(Endpoint { max_in_flight: 1, ..quick(&server) }, &limiter).unwrap();
     let (one, other) = (solver(), solver());
     let asked = request();
     let begun = Instant::now();
@@ -411,4 +411,34 @@ async fn requests_under_way_are_bounded_over_all_solvers_of_an_address() {
     let replies = [replies.0, replies.1, replies.2, replies.3];
     let seconds: f64 = replies.into_iter().map(|reply| reply.unwrap().cost.seconds).sum();
     assert!(seconds <= elapsed.as_secs_f64(), "{seconds} in {elapsed:?}");
+}
+
+#[tokio::test]
+async fn what_an_endpoint_bears_is_learnt_by_all_clients_of_its_address() {
+    let server = server();
+    let limiter = Limiter::default();
+    let client = || {
+        let endpoint = Endpoint { max_in_flight: 8, max_attempts: 1, ..quick(&server) };
+        Client::sharing(endpoint, &limiter).unwrap()
+    };
+    let (one, other) = (client(), client());
+    let overloaded = json!({"error": {"message": "overloaded", "code": 529}});
+    let later = Act::Status { code: 503, headers: vec![("retry-after", "0".into())], body: json!({}) };
+    server.script([
+        Act::status(429, "slow down"),
+        Act::status(529, "slow down"),
+        Act::Json(overloaded),
+        later,
+    ]);
+    for expected in [4.0, 2.0, 1.0, 1.0] {
+        assert!(one.complete(&request()).await.is_err());
+        assert_eq!(other.gate.width(), expected);
+    }
+    one.complete(&request()).await.unwrap();
+    assert_eq!(other.gate.width(), 2.0);
+    server.script([Act::status(500, "broken"), Act::status(503, "away")]);
+    for _ in 0..2 {
+        assert!(one.complete(&request()).await.is_err());
+    }
+    assert_eq!(other.gate.width(), 2.0, "a fault is no sign of too many requests");
 }

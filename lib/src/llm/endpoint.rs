@@ -34,6 +34,26 @@ impl Secret {
     pub(super) fn scrub(&self, text: &str) -> String {
         if self.0.len() < SHORTEST_SECRET { text.to_owned() } else { text.replace(&self.0, REDACTED) }
     }
+
+    /// Takes the key out of every text of a response, names of fields included.
+    pub(super) fn scrub_all(&self, value: &mut Value) {
+        match value {
+            Value::String(text) if self.is_in(text) => *text = self.scrub(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.scrub_all(item)),
+            Value::Object(map) => {
+                map.values_mut().for_each(|item| self.scrub_all(item));
+                if map.keys().any(|key| self.is_in(key)) {
+                    let fields = std::mem::take(map).into_iter();
+                    *map = fields.map(|(key, item)| (self.scrub(&key), item)).collect();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn is_in(&self, text: &str) -> bool {
+        self.0.len() >= SHORTEST_SECRET && text.contains(&self.0)
+    }
 }
 
 impl fmt::Debug for Secret {
@@ -54,11 +74,32 @@ impl Serialize for Secret {
     }
 }
 
-/// An OpenAI-compatible endpoint and how it is asked, as a study file holds it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// The wire format that an endpoint speaks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// OpenAI chat completions, as most servers speak it: `POST <base>/chat/completions`.
+    #[default]
+    Openai,
+    /// Anthropic messages: `POST <base>/v1/messages`.
+    Anthropic,
+}
+
+impl Protocol {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A model endpoint and how it is asked, as a study file holds it.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Endpoint {
-    /// The address under which `/chat/completions` lies; usually ends in `/v1`.
+    /// The wire format that it speaks.
+    #[serde(default, skip_serializing_if = "Protocol::is_default")]
+    pub api: Protocol,
+    /// The address under which `/chat/completions` lies, which usually ends in `/v1`; for Anthropic's format the
+    /// address with or without `/v1`.
     pub base_url: String,
     /// The model's name there.
     pub model: String,
@@ -68,7 +109,7 @@ pub struct Endpoint {
     /// The key, set by whoever may read the environment. Neither read from a file nor written to one.
     #[serde(skip)]
     pub api_key: Option<Secret>,
-    /// Sampling parameters and whatever else the endpoint takes, merged into every request body.
+    /// Sampling parameters and whatever else the endpoint takes, in its own format, merged into every request body.
     #[serde(default)]
     pub params: Map<String, Value>,
     /// What its tokens cost; `None`: unknown.
@@ -101,6 +142,7 @@ impl Endpoint {
     /// An endpoint with the defaults: no key, no parameters, ten tries, ten minutes for each.
     pub fn new(base_url: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
+            api: Protocol::default(),
             base_url: base_url.into(),
             model: model.into(),
             api_key_env: None,
@@ -123,6 +165,31 @@ impl Endpoint {
         self.api_key = Some(key);
         self
     }
+}
+
+impl fmt::Debug for Endpoint {
+    /// Without the parts of the address that may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("api", &self.api)
+            .field("base_url", &label(&self.base_url))
+            .field("model", &self.model)
+            .field("api_key_env", &self.api_key_env)
+            .field("api_key", &self.api_key)
+            .field("params", &self.params)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An address as errors and logs show it: without credentials and query.
+pub(super) fn label(address: &str) -> String {
+    let Ok(mut shown) = reqwest::Url::parse(address) else { return "(its address)".into() };
+    // Both fail only for addresses that cannot have credentials.
+    let _ = shown.set_username("");
+    let _ = shown.set_password(None);
+    shown.set_query(None);
+    shown.set_fragment(None);
+    shown.to_string()
 }
 
 fn yes() -> bool {
@@ -192,6 +259,24 @@ mod tests {
     }
 
     #[test]
+    fn scrubbing_reaches_every_text_of_a_response() {
+        let mut value =
+            serde_json::json!({"a": [{"b": format!("x{CANARY}")}], CANARY: 1, "n": 2, "t": "fine"});
+        Secret::new(CANARY).scrub_all(&mut value);
+        assert_eq!(
+            value,
+            serde_json::json!({"a": [{"b": "x[redacted]"}], "[redacted]": 1, "n": 2, "t": "fine"})
+        );
+    }
+
+    #[test]
+    fn an_address_shows_itself_without_credentials() {
+        let endpoint = Endpoint::new("https://user:pass-canary@h/v1?key=query-canary", "m");
+        let shown = format!("{endpoint:?}");
+        assert!(shown.contains("https://h/v1") && !shown.contains("canary"), "{shown}");
+    }
+
+    #[test]
     fn read_from_a_study_file() {
         let text = "base-url = 'http://h/v1'\nmodel = 'm'\napi-key-env = 'KEY'\nrequest-timeout = 1.5\n\
                     params = { temperature = 0.7 }\nprice = { input = 1, output = 2.5 }";
@@ -200,7 +285,9 @@ mod tests {
         assert_eq!(endpoint.request_timeout, Duration::from_millis(1500));
         assert_eq!(endpoint.params["temperature"], 0.7);
         assert_eq!(endpoint.price.unwrap().output, 2.5);
-        assert!(endpoint.send_seed && endpoint.max_attempts == 10);
+        assert!(endpoint.send_seed && endpoint.max_attempts == 10 && endpoint.api == Protocol::Openai);
+        let anthropic: Endpoint = toml::from_str(&format!("api = 'anthropic'\n{text}")).unwrap();
+        assert_eq!(anthropic.api, Protocol::Anthropic);
         let again: Endpoint = toml::from_str(&toml::to_string(&endpoint).unwrap()).unwrap();
         assert_eq!(again, endpoint);
     }

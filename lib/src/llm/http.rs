@@ -5,12 +5,12 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::{Method, Response, Url};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{RequestBuilder, Response, Url};
 use serde_json::Value;
 
-use super::stream::Joiner;
-use super::{Endpoint, LlmError, Secret};
+use super::endpoint::label;
+use super::{Endpoint, LlmError, Protocol, Secret, anthropic, stream};
 
 /// A longer reply is a fault of the endpoint.
 const LONGEST_BODY: usize = 64 << 20;
@@ -42,6 +42,8 @@ pub(super) enum Meaning {
     Final(u16),
     /// The prompt does not fit.
     TooLong,
+    /// The settings do not fit the endpoint.
+    Setup,
 }
 
 /// A failed try.
@@ -52,6 +54,8 @@ pub(super) struct Failure {
     pub reason: String,
     /// How long the endpoint asks to be left alone.
     pub retry_after: Option<Duration>,
+    /// Whether the endpoint says that it is asked too much at once.
+    pub too_much: bool,
     /// The HTTP status of a refusal that may pass.
     pub status: Option<NonZeroU16>,
     /// Whether the model may have worked, and been charged, all the same.
@@ -68,6 +72,7 @@ impl Failure {
             meaning: Meaning::Passing,
             reason,
             retry_after: None,
+            too_much: false,
             status: None,
             may_be_charged: true,
             response: None,
@@ -84,6 +89,7 @@ impl Failure {
             }
             Meaning::Final(status) => LlmError::Refused { endpoint, status, reason },
             Meaning::TooLong => LlmError::ContextWindowExceeded { reason },
+            Meaning::Setup => LlmError::Setup { endpoint, reason },
         }
     }
 }
@@ -91,9 +97,11 @@ impl Failure {
 /// An HTTP client for one endpoint.
 pub(super) struct Transport {
     client: reqwest::Client,
+    api: Protocol,
     base: Url,
     headers: HeaderMap,
-    key: Option<Secret>,
+    /// The key and whatever else of the address is nobody's business.
+    secrets: Vec<Secret>,
     /// The address as errors show it: without credentials and query.
     pub label: String,
 }
@@ -106,14 +114,8 @@ impl Transport {
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
             .ok_or_else(|| setup("(its address)", "base-url must look like https://host/v1"))?;
-        let label = label(&base);
-        let mut headers = HeaderMap::new();
-        if let Some(key) = &endpoint.api_key {
-            let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose()))
-                .map_err(|_| setup(&label, "the API key holds characters that no HTTP header can carry"))?;
-            value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
-        }
+        let label = label(&endpoint.base_url);
+        let headers = headers(endpoint, &label)?;
         let mut builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls(&base, &label)?)
             .redirect(reqwest::redirect::Policy::none())
@@ -124,31 +126,34 @@ impl Transport {
             builder = builder.no_proxy();
         }
         let client = builder.build().map_err(|error| setup(&label, &words_of(&error)))?;
-        Ok(Self { client, base, headers, key: endpoint.api_key.clone(), label })
+        let secrets = secrets(endpoint, &base);
+        Ok(Self { client, api: endpoint.api, base, headers, secrets, label })
     }
 
     /// `GET <base>/<path>`.
     pub async fn get(&self, path: &[&str]) -> Result<Value, Failure> {
-        self.exchange(Method::GET, path, None).await
+        self.exchange(self.client.get(self.url(path))).await
     }
 
-    /// `POST <base>/<path>` with a JSON body. An event stream is joined into the response it stands for.
-    pub async fn post(&self, path: &[&str], body: &Value) -> Result<Value, Failure> {
-        self.exchange(Method::POST, path, Some(body)).await
-    }
-
-    async fn exchange(&self, method: Method, path: &[&str], body: Option<&Value>) -> Result<Value, Failure> {
-        let mut request = self.client.request(method, self.url(path)).headers(self.headers.clone());
-        if let Some(body) = body {
-            request = request.json(body);
+    /// `POST <base>/<path>` with a JSON body and, for Anthropic's format, the wanted beta features. An event stream is
+    /// joined into the response it stands for.
+    pub async fn post(&self, path: &[&str], body: &Value, beta: Option<&str>) -> Result<Value, Failure> {
+        let mut request = self.client.post(self.url(path)).json(body);
+        if let Some(beta) = beta {
+            request = request.header("anthropic-beta", beta);
         }
+        self.exchange(request).await
+    }
+
+    async fn exchange(&self, request: RequestBuilder) -> Result<Value, Failure> {
+        let request = request.headers(self.headers.clone());
         let response = request.send().await.map_err(|error| self.broken(error))?;
         let status = response.status().as_u16();
-        let value = if response.status().is_success() {
-            self.read(response).await?
-        } else {
+        if !response.status().is_success() {
             return Err(self.refusal(status, response).await);
-        };
+        }
+        let mut value = self.read(response).await?;
+        self.secrets.iter().for_each(|secret| secret.scrub_all(&mut value));
         match value.get("error") {
             None | Some(Value::Null) => Ok(value),
             Some(error) => Err(self.error_in_reply(error, &value)),
@@ -158,25 +163,39 @@ impl Transport {
     fn url(&self, path: &[&str]) -> Url {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop_if_empty().extend(path);
+            segments.pop_if_empty();
+            if self.api == Protocol::Anthropic && !self.base.path().trim_end_matches('/').ends_with("/v1") {
+                segments.push("v1");
+            }
+            segments.extend(path);
         }
         url
     }
 
-    async fn read(&self, mut response: Response) -> Result<Value, Failure> {
+    async fn read(&self, response: Response) -> Result<Value, Failure> {
         let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         if kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
-            let mut joiner = Joiner::default();
-            while let Some(bytes) = response.chunk().await.map_err(|error| self.broken(error))? {
-                joiner.push(&bytes).map_err(Failure::unusable)?;
-            }
-            return joiner.finish().map_err(Failure::unusable);
+            return match self.api {
+                Protocol::Openai => self.join(response, stream::Joiner::default()).await,
+                Protocol::Anthropic => self.join(response, anthropic::Joiner::default()).await,
+            };
         }
         let body = self.body(response, LONGEST_BODY).await?;
         serde_json::from_slice(&body).map_err(|error| {
             let text = self.clean(&String::from_utf8_lossy(&body));
             Failure::unusable(format!("the reply is no JSON ({error}): {text}"))
         })
+    }
+
+    async fn join(&self, mut response: Response, mut joiner: impl Join) -> Result<Value, Failure> {
+        while let Some(bytes) = response.chunk().await.map_err(|error| self.broken(error))? {
+            joiner.push(&bytes).map_err(|reason| self.unusable(&reason))?;
+        }
+        joiner.finish().map_err(|reason| self.unusable(&reason))
+    }
+
+    fn unusable(&self, reason: &str) -> Failure {
+        Failure::unusable(self.clean(reason))
     }
 
     async fn body(&self, mut response: Response, limit: usize) -> Result<Vec<u8>, Failure> {
@@ -194,7 +213,13 @@ impl Transport {
     fn broken(&self, error: reqwest::Error) -> Failure {
         let may_be_charged = !error.is_connect() && !error.is_builder();
         let reason = self.clean(&words_of(&error.without_url()));
-        Failure { may_be_charged, ..Failure::unusable(reason) }
+        match tls_hint(&reason) {
+            Some(hint) => {
+                let (meaning, reason) = (Meaning::Setup, format!("{reason}: {hint}"));
+                Failure { meaning, may_be_charged: false, ..Failure::unusable(reason) }
+            }
+            None => Failure { may_be_charged, ..Failure::unusable(reason) },
+        }
     }
 
     /// The endpoint answered with a status that is no success.
@@ -213,14 +238,9 @@ impl Transport {
         } else if (300..400).contains(&status) {
             reason = format!("{reason} (it points elsewhere: set base-url to where the API lies)");
         }
-        Failure {
-            meaning,
-            reason,
-            retry_after,
-            status: NonZeroU16::new(status),
-            may_be_charged: false,
-            response: None,
-        }
+        let too_much = matches!(status, 429 | 529) || (status == 503 && retry_after.is_some());
+        let status = NonZeroU16::new(status);
+        Failure { meaning, reason, retry_after, too_much, status, may_be_charged: false, response: None }
     }
 
     /// Status 200 with an error in the body: a proxy passes on what happened behind it.
@@ -230,12 +250,13 @@ impl Transport {
         let status = code.filter(|code| (400..600).contains(code)).unwrap_or(500);
         let reason = format!("an error in place of a reply: {}", self.clean(&words));
         let meaning = meaning(status, error, &words);
-        Failure { meaning, response: Some(response.clone()), ..Failure::unusable(reason) }
+        let (response, too_much) = (Some(response.clone()), matches!(status, 429 | 529));
+        Failure { meaning, response, too_much, ..Failure::unusable(reason) }
     }
 
-    /// A foreign text as an error may carry it: without the key, and short.
+    /// A foreign text as an error may carry it: without secrets, and short.
     fn clean(&self, text: &str) -> String {
-        let text = self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.scrub(text));
+        let text = self.secrets.iter().fold(text.to_owned(), |text, secret| secret.scrub(&text));
         match text.char_indices().nth(LONGEST_REASON) {
             Some((end, _)) => format!("{}…", &text[..end]),
             None => text,
@@ -247,14 +268,49 @@ fn setup(endpoint: &str, reason: &str) -> LlmError {
     LlmError::Setup { endpoint: endpoint.to_owned(), reason: reason.to_owned() }
 }
 
-fn label(base: &Url) -> String {
-    let mut shown = base.clone();
-    // Both fail only for addresses that cannot have credentials.
-    let _ = shown.set_username("");
-    let _ = shown.set_password(None);
-    shown.set_query(None);
-    shown.set_fragment(None);
-    shown.to_string()
+/// Joins the events of a stream into the response that it stands for.
+pub(super) trait Join {
+    /// Takes the next bytes, cut anywhere.
+    fn push(&mut self, bytes: &[u8]) -> Result<(), String>;
+
+    /// The response, if the stream came to its end.
+    fn finish(self) -> Result<Value, String>;
+}
+
+/// The key, as the endpoint's format carries it.
+fn headers(endpoint: &Endpoint, label: &str) -> Result<HeaderMap, LlmError> {
+    let mut headers = HeaderMap::new();
+    if endpoint.api == Protocol::Anthropic {
+        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+    }
+    let Some(key) = &endpoint.api_key else { return Ok(headers) };
+    let (name, text) = match endpoint.api {
+        Protocol::Openai => (AUTHORIZATION, format!("Bearer {}", key.expose())),
+        Protocol::Anthropic => (HeaderName::from_static("x-api-key"), key.expose().to_owned()),
+    };
+    let mut value = HeaderValue::from_str(&text)
+        .map_err(|_| setup(label, "the API key holds characters that no HTTP header can carry"))?;
+    value.set_sensitive(true);
+    headers.insert(name, value);
+    Ok(headers)
+}
+
+/// What must not be shown though an endpoint may echo it: the key, the address's password and its query's values.
+fn secrets(endpoint: &Endpoint, base: &Url) -> Vec<Secret> {
+    let password = base.password().map(str::to_owned);
+    let query = base.query_pairs().map(|(_, value)| value.into_owned());
+    let address = password.into_iter().chain(query).map(Secret::new);
+    endpoint.api_key.iter().cloned().chain(address).collect()
+}
+
+/// What to do where TLS fails for good: no further try can succeed.
+fn tls_hint(reason: &str) -> Option<&'static str> {
+    if reason.contains("invalid peer certificate") {
+        return Some("set SSL_CERT_FILE to a file with its authority's certificate");
+    }
+    // What rustls says of an answer in plain text.
+    let plain = ["InvalidContentType", "wrong version number"].iter().any(|words| reason.contains(words));
+    plain.then_some("it does not speak TLS: does its address begin with http://?")
 }
 
 fn is_loopback(base: &Url) -> bool {
@@ -331,72 +387,5 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn headers(name: &'static str, value: &str) -> HeaderMap {
-        HeaderMap::from_iter([(name.parse().unwrap(), HeaderValue::from_str(value).unwrap())])
-    }
-
-    #[test]
-    fn retry_after_in_all_its_spellings() {
-        let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
-        let after = |name, value: &str| retry_after(&headers(name, value), now);
-        assert_eq!(after("retry-after", "7"), Some(Duration::from_secs(7)));
-        assert_eq!(after("retry-after", " 0.5 "), Some(Duration::from_millis(500)));
-        assert_eq!(after("retry-after", "Sun, 06 Nov 1994 08:50:00 GMT"), Some(Duration::from_secs(23)));
-        assert_eq!(after("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT"), Some(Duration::ZERO));
-        assert_eq!(after("retry-after-ms", "1500"), Some(Duration::from_millis(1500)));
-        for absurd in ["-3", "soon", "nan", "1e99", ""] {
-            assert_eq!(after("retry-after", absurd), None, "{absurd}");
-        }
-        assert_eq!(retry_after(&HeaderMap::new(), now), None);
-    }
-
-    #[test]
-    fn what_a_status_means() {
-        for status in [400, 401, 403, 404, 405, 413, 422, 308] {
-            assert_eq!(meaning(status, &json!({}), ""), Meaning::Final(status));
-        }
-        for status in [408, 409, 425, 429, 500, 502, 503, 504, 520, 529] {
-            assert_eq!(meaning(status, &json!({}), ""), Meaning::Passing);
-        }
-        assert_eq!(meaning(429, &json!({"code": "insufficient_quota"}), "pay"), Meaning::Final(429));
-    }
-
-    #[test]
-    fn a_prompt_that_does_not_fit_is_told_from_a_rate_limit() {
-        let long = "This model's maximum context length is 8192 tokens.";
-        for status in [400, 413, 422, 500] {
-            assert_eq!(meaning(status, &json!({}), long), Meaning::TooLong);
-        }
-        assert_eq!(meaning(400, &json!({"code": "context_length_exceeded"}), ""), Meaning::TooLong);
-        assert_eq!(meaning(400, &json!({"type": "exceed_context_size_error"}), ""), Meaning::TooLong);
-        assert_eq!(meaning(429, &json!({}), "tokens per minute: prompt is too long"), Meaning::Passing);
-        assert_eq!(meaning(401, &json!({}), long), Meaning::Final(401));
-    }
-
-    #[test]
-    fn addresses() {
-        let transport = |url: &str| Transport::new(&Endpoint::new(url, "m"));
-        let it = transport("http://user:secret@127.0.0.1:9/v1/?api-version=2").ok().unwrap();
-        assert_eq!(it.label, "http://127.0.0.1:9/v1/");
-        assert_eq!(it.url(&["chat", "completions"]).path(), "/v1/chat/completions");
-        assert_eq!(it.url(&["models"]).query(), Some("api-version=2"));
-        for bad in ["", "localhost:1", "ftp://h/v1", "/v1", "http://"] {
-            let error = transport(bad).err().unwrap().to_string();
-            assert!(error.contains("base-url must look like"), "{bad}: {error}");
-        }
-    }
-
-    #[test]
-    fn a_key_that_no_header_can_carry_is_named_and_not_shown() {
-        let endpoint = Endpoint::new("http://127.0.0.1:1/v1", "m").with_key(Secret::new("sk-with\nnewline"));
-        let error = Transport::new(&endpoint).err().unwrap();
-        assert!(
-            error.to_string().contains("no HTTP header can carry")
-                && !format!("{error:?}").contains("sk-with")
-        );
-    }
-}
+#[path = "http_tests.rs"]
+mod tests;

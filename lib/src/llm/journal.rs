@@ -20,12 +20,38 @@ use super::{Cost, LlmError, Model, Reply, Request};
 
 /// A line of `calls.jsonl`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Entry {
+pub(super) struct Entry {
     /// The call, from 1.
-    n: u64,
+    pub n: u64,
     /// What was asked, by [`Asked`].
-    request_sha256: String,
-    reply: Reply,
+    pub request_sha256: String,
+    /// The answer; of a failed call, what it cost alone.
+    pub reply: Reply,
+    /// What the tokens of unmetered requests may have been, kept apart from what is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
+    /// Whether the answer came from a cache and was not paid.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
+    /// Why there was no answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
+/// Tokens counted by the length of texts, where the endpoint said nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Prompt tokens.
+    pub prompt_tokens: u64,
+    /// Completion tokens.
+    pub completion_tokens: u64,
+}
+
+impl Entry {
+    /// An answered call; its number is the file's to give.
+    pub fn answered(request_sha256: String, reply: Reply) -> Self {
+        Self { n: 0, request_sha256, reply, estimate: None, cached: false, failure: None }
+    }
 }
 
 /// A model whose replies are written down first.
@@ -35,7 +61,7 @@ pub struct Journaled<M> {
     path: String,
     /// Held for the length of a call: the calls of one trial are a sequence.
     turn: tokio::sync::Mutex<Turn>,
-    log: Arc<Mutex<Log>>,
+    shelf: Arc<Mutex<Shelf>>,
     recorded: u64,
     torn: u64,
 }
@@ -50,14 +76,29 @@ struct Turn {
 
 /// The file, and what it holds beyond the calls made so far.
 #[derive(Debug)]
-struct Log {
-    file: fs::File,
+struct Shelf {
+    log: Log,
     pending: VecDeque<Entry>,
 }
 
-impl<M> Journaled<M> {
+/// The open file, which is this process's alone.
+#[derive(Debug)]
+pub(super) struct Log {
+    file: fs::File,
+    lines: u64,
+}
+
+/// A journal just opened.
+pub(super) struct Opened {
+    pub log: Log,
+    pub entries: VecDeque<Entry>,
+    /// Bytes of a torn last line that were cut off.
+    pub torn: u64,
+}
+
+impl Log {
     /// Opens or makes the journal, takes it for this process alone, and cuts off a last line that a kill left torn.
-    pub fn open(path: &Path, model: M) -> Result<Self, LlmError> {
+    pub fn open(path: &Path) -> Result<Opened, LlmError> {
         let name = path.display().to_string();
         let wrong = |reason: String| LlmError::Journal { path: name.clone(), reason };
         let io = |error: std::io::Error| wrong(error.to_string());
@@ -69,7 +110,7 @@ impl<M> Journaled<M> {
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(io)?;
-        let (pending, whole) = parse(&bytes).map_err(wrong)?;
+        let (entries, whole) = parse(&bytes).map_err(wrong)?;
         let torn = (bytes.len() - whole) as u64;
         if torn > 0 {
             file.file().set_len(whole as u64).and_then(|()| file.sync_data()).map_err(io)?;
@@ -78,9 +119,35 @@ impl<M> Journaled<M> {
             // The file's name must survive a power cut as well.
             fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
         }
+        let lines = entries.len() as u64;
+        Ok(Opened { log: Self { file, lines }, entries, torn })
+    }
+
+    /// Writes an entry through to the disk, with the next number. After a failed write the file is brought back to
+    /// whole lines.
+    pub fn append(&mut self, entry: Entry) -> std::io::Result<Entry> {
+        let entry = Entry { n: self.lines + 1, ..entry };
+        let mut line = serde_json::to_vec(&entry)?;
+        line.push(b'\n');
+        let before = self.file.metadata()?.len();
+        if let Err(error) = self.file.write_all(&line).and_then(|()| self.file.sync_data()) {
+            // A full disk still lets a file shrink; if even that fails, the next opening cuts the torn line off.
+            let _ = self.file.file().set_len(before);
+            return Err(error);
+        }
+        self.lines += 1;
+        Ok(entry)
+    }
+}
+
+impl<M> Journaled<M> {
+    /// Opens or makes the journal, takes it for this process alone, and cuts off a last line that a kill left torn.
+    pub fn open(path: &Path, model: M) -> Result<Self, LlmError> {
+        let Opened { log, entries: pending, torn } = Log::open(path)?;
         let recorded = pending.len() as u64;
-        let log = Arc::new(Mutex::new(Log { file, pending }));
-        Ok(Self { model, path: name, turn: tokio::sync::Mutex::default(), log, recorded, torn })
+        let shelf = Arc::new(Mutex::new(Shelf { log, pending }));
+        let path = path.display().to_string();
+        Ok(Self { model, path, turn: tokio::sync::Mutex::default(), shelf, recorded, torn })
     }
 
     /// How many calls the journal held when it was opened.
@@ -114,17 +181,10 @@ impl Drop for Log {
     }
 }
 
-impl Log {
-    /// Writes an entry through to the disk. After a failed write the file is brought back to whole lines.
+impl Shelf {
+    /// Writes a call down and has it ready for the one who asked.
     fn append(&mut self, entry: Entry) -> std::io::Result<()> {
-        let mut line = serde_json::to_vec(&entry)?;
-        line.push(b'\n');
-        let before = self.file.metadata()?.len();
-        if let Err(error) = self.file.write_all(&line).and_then(|()| self.file.sync_data()) {
-            // A full disk still lets a file shrink; if even that fails, the next opening cuts the torn line off.
-            let _ = self.file.file().set_len(before);
-            return Err(error);
-        }
+        let entry = self.log.append(entry)?;
         self.pending.push_back(entry);
         Ok(())
     }
@@ -136,7 +196,7 @@ impl<M: Model> Model for Journaled<M> {
         let mut turn = self.turn.lock().await;
         let n = turn.n + 1;
         let asked = turn.asked.digest(self.model.name(), request);
-        let recorded = lock(&self.log).pending.front().map(|entry| entry.request_sha256.clone());
+        let recorded = lock(&self.shelf).pending.front().map(|entry| entry.request_sha256.clone());
         match recorded {
             Some(recorded) if recorded != asked => {
                 return Err(LlmError::Diverged { path: self.path.clone(), number: n });
@@ -144,10 +204,10 @@ impl<M: Model> Model for Journaled<M> {
             Some(_) => {}
             None => {
                 let reply = self.model.complete(request).await?;
-                self.write(Entry { n, request_sha256: asked, reply }).await?;
+                self.write(Entry::answered(asked, reply)).await?;
             }
         }
-        let entry = lock(&self.log).pending.pop_front();
+        let entry = lock(&self.shelf).pending.pop_front();
         turn.n = n;
         entry.map(|entry| entry.reply).ok_or_else(|| self.wrong("a reply just written is gone".into()))
     }
@@ -161,9 +221,8 @@ impl<M> Journaled<M> {
     /// Writes on a thread that may block. If the caller is dropped meanwhile the entry is written all the same and
     /// answers the next call: the file and the memory agree.
     async fn write(&self, entry: Entry) -> Result<(), LlmError> {
-        let log = self.log.clone();
-        let written = tokio::task::spawn_blocking(move || lock(&log).append(entry)).await;
-        match written {
+        let shelf = self.shelf.clone();
+        match tokio::task::spawn_blocking(move || lock(&shelf).append(entry)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(self.wrong(error.to_string())),
             Err(error) => Err(self.wrong(error.to_string())),
@@ -175,8 +234,8 @@ impl<M> Journaled<M> {
     }
 }
 
-fn lock(log: &Mutex<Log>) -> std::sync::MutexGuard<'_, Log> {
-    log.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(shelf: &Mutex<Shelf>) -> std::sync::MutexGuard<'_, Shelf> {
+    shelf.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What the calls of a journal cost, the first `skip` left out; a torn last line is no call, a missing file holds none.
@@ -257,6 +316,11 @@ impl Asked {
 fn canonical(mut value: Value) -> String {
     sort(&mut value);
     value.to_string()
+}
+
+/// SHA-256 of a JSON value in hex, whatever the order of its keys.
+pub(super) fn digest_of(value: Value) -> String {
+    Sha256::digest(canonical(value)).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn sort(value: &mut Value) {

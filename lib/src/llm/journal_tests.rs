@@ -4,7 +4,7 @@ use std::time::Duration;
 use memtrial_testkit::{Act, FakeServer};
 
 use super::*;
-use crate::llm::{Api, Endpoint, OpenAi, Replay, Secret};
+use crate::llm::{Api, Client, Endpoint, Replay, Secret};
 
 const CANARY: &str = "sk-canary-0123456789";
 
@@ -24,13 +24,13 @@ impl Bench {
         self.folder.path().join("calls.jsonl")
     }
 
-    fn open(&self) -> Result<Journaled<OpenAi>, LlmError> {
+    fn open(&self) -> Result<Journaled<Client>, LlmError> {
         let endpoint = Endpoint {
             request_timeout: Duration::from_secs(20),
             max_attempts: 1,
             ..Endpoint::new(self.server.url(), "m").with_key(Secret::new(CANARY))
         };
-        Journaled::open(&self.path(), OpenAi::new(endpoint)?)
+        Journaled::open(&self.path(), Client::new(endpoint)?)
     }
 }
 
@@ -189,8 +189,8 @@ async fn a_reply_written_while_its_caller_went_away_is_not_asked_for_again() {
     let bench = Bench::new();
     let journal = bench.open().unwrap();
     let reply = ask(&journal, 0..1).await.remove(0);
-    let entry = Entry { n: 2, request_sha256: Asked::default().digest("m", &request(1)), reply };
-    lock(&journal.log).append(entry).unwrap();
+    let entry = Entry::answered(Asked::default().digest("m", &request(1)), reply);
+    lock(&journal.shelf).append(entry).unwrap();
     ask(&journal, 1..3).await;
     assert_eq!(bench.server.count(), 2);
     drop(journal);
@@ -223,7 +223,7 @@ fn the_lock_ends_with_the_journal_even_if_a_child_has_the_file() {
     let bench = Bench::new();
     let journal = bench.open().unwrap();
     // What a process forked at this moment holds until it replaces itself.
-    let in_a_child = lock(&journal.log).file.file().try_clone().unwrap();
+    let in_a_child = lock(&journal.shelf).log.file.file().try_clone().unwrap();
     drop(journal);
     assert!(bench.open().is_ok());
     drop(in_a_child);
@@ -232,14 +232,14 @@ fn the_lock_ends_with_the_journal_even_if_a_child_has_the_file() {
 #[test]
 fn a_full_disk_is_an_error_and_no_reply() {
     let file = fs::OpenOptions::new().append(true).open("/dev/full").unwrap();
-    let mut log = Log { file, pending: VecDeque::new() };
+    let mut log = Shelf { log: Log { file, lines: 0 }, pending: VecDeque::new() };
     let reply = Reply {
         message: json!({}),
         finish_reason: None,
         response: Value::Null,
         cost: crate::llm::Cost::ZERO,
     };
-    let error = log.append(Entry { n: 1, request_sha256: String::new(), reply }).unwrap_err();
+    let error = log.append(Entry::answered(String::new(), reply)).unwrap_err();
     assert!(error.to_string().to_lowercase().contains("no space left"), "{error}");
     assert!(log.pending.is_empty());
 }
@@ -268,7 +268,7 @@ async fn real_runs_come_back_word_for_word_and_are_paid_once() {
             let stream = limit < turns.len();
             let endpoint = Endpoint { stream, ..Endpoint::new(server.url(), "m") };
             let path = folder.path().join("calls.jsonl");
-            let journal = Journaled::open(&path, OpenAi::new(endpoint).unwrap()).unwrap();
+            let journal = Journaled::open(&path, Client::new(endpoint).unwrap()).unwrap();
             for turn in &turns[..limit] {
                 let asked = Request { messages: messages[..*turn].to_vec(), ..request(0) };
                 assert_eq!(journal.complete(&asked).await.unwrap().message, messages[*turn]);

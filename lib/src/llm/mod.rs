@@ -1,22 +1,29 @@
-//! How a model is asked: the client, retry, price, the journal, replay.
+//! How a model is asked: the client, retry, price, the journal, replay, the gateway.
 //!
-//! [`OpenAi`] asks an endpoint, [`Replay`] answers from a recorded run, and [`Journaled`] stands before either: it
-//! writes every reply down before it lets it be used, so that a killed run resumes without paying again.
+//! [`Client`] asks an endpoint, [`Replay`] answers from a recorded run, and [`Journaled`] stands before either: it
+//! writes every reply down before it lets it be used, so that a killed run resumes without paying again. What is not our own code asks through the [`gateway`].
+//!
+//! Messages have the wire format of OpenAI chat completions throughout; endpoints that speak another are translated to.
 
+mod anthropic;
 mod client;
 mod endpoint;
+pub mod gateway;
 mod http;
 mod journal;
+mod limiter;
 mod price;
 mod probe;
 mod replay;
 mod responses;
+mod sse;
 mod stream;
 
-pub use client::{Limiter, OnRetry, OpenAi};
-pub use endpoint::{Endpoint, Secret};
+pub use client::{Client, OnRetry};
+pub use endpoint::{Endpoint, Protocol, Secret};
 pub(crate) use journal::take_alone;
 pub use journal::{Journaled, recorded, spent};
+pub use limiter::Limiter;
 pub use price::{Price, Prices};
 pub use probe::{Probe, SeedSupport, probe, probe_seed};
 pub use replay::{Replay, recorded_run};
@@ -142,10 +149,11 @@ pub struct Request {
 /// A model's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
-    /// `choices[0].message`, untouched; of the Responses API the whole response.
+    /// The assistant message as chat completions have it (`choices[0].message`), untouched save that every call has an
+    /// id of its own; of the Responses API the whole response.
     pub message: Value,
-    /// `choices[0].finish_reason`; of the Responses API `length` where the reply hit its limit of tokens, else the
-    /// response's `status`.
+    /// How it ended, in the words of chat completions; of the Responses API `length` where the reply hit its limit of
+    /// tokens, else the response's `status`.
     pub finish_reason: Option<String>,
     /// The whole response, untouched; null where it is the message.
     pub response: Value,
@@ -198,6 +206,28 @@ pub enum LlmError {
     #[error("the prompt is longer than the context window of the model: {reason}")]
     ContextWindowExceeded {
         /// The endpoint's words.
+        reason: String,
+    },
+    /// The request holds something that the endpoint's wire format cannot carry.
+    #[error("the request cannot be put to the model endpoint {endpoint}: {reason}")]
+    Untranslatable {
+        /// Its address, without secrets.
+        endpoint: String,
+        /// What cannot be carried, and what to do.
+        reason: String,
+    },
+    /// The cache of replies cannot be read or written.
+    #[error("reply cache {path}: {reason}")]
+    Cache {
+        /// The file.
+        path: String,
+        /// What happened.
+        reason: String,
+    },
+    /// A call could exceed what may be spent; it was not made.
+    #[error("{reason}")]
+    Capped {
+        /// Which cap, how high it is, and what is spent of it.
         reason: String,
     },
     /// A recorded run cannot be read.

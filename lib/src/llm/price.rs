@@ -19,24 +19,34 @@ pub struct Price {
     /// Prompt tokens that the endpoint's cache held; `None`: they cost as much as the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_input: Option<f64>,
+    /// Prompt tokens that the endpoint puts into its cache; `None`: they cost as much as the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<f64>,
     /// Completion tokens, reasoning included.
     pub output: f64,
 }
 
 impl Price {
-    /// What the counted tokens cost, in US dollars.
+    /// What the counted tokens cost, in US dollars, where none of them was put into the endpoint's cache.
     pub fn usd(&self, cost: &Cost) -> f64 {
+        self.usd_writing(cost, 0)
+    }
+
+    /// The same, where so many of the prompt tokens were put into the endpoint's cache.
+    fn usd_writing(&self, cost: &Cost, written: u64) -> f64 {
         let cached = cost.cached_tokens.min(cost.prompt_tokens);
-        let fresh = cost.prompt_tokens - cached;
+        let written = written.min(cost.prompt_tokens - cached);
+        let fresh = cost.prompt_tokens - cached - written;
         (fresh as f64 * self.input
             + cached as f64 * self.cached_input.unwrap_or(self.input)
+            + written as f64 * self.cache_write.unwrap_or(self.input)
             + cost.completion_tokens as f64 * self.output)
             / 1e6
     }
 
     /// Whether every price is a number that is not negative.
     pub fn is_sane(&self) -> bool {
-        [Some(self.input), self.cached_input, Some(self.output)]
+        [Some(self.input), self.cached_input, self.cache_write, Some(self.output)]
             .into_iter()
             .flatten()
             .all(|usd| usd.is_finite() && usd >= 0.0)
@@ -76,29 +86,75 @@ impl Prices {
     }
 }
 
+/// Tokens that a response reports; `None`: not, or absurdly.
+struct Usage {
+    prompt: Option<u64>,
+    cached: u64,
+    written: u64,
+    completion: Option<u64>,
+}
+
+impl Usage {
+    /// Chat completions count cached tokens among the prompt's.
+    fn of_chat(usage: &Value) -> Self {
+        let cached = count(&usage["prompt_tokens_details"]["cached_tokens"])
+            .or_else(|| count(&usage["prompt_cache_hit_tokens"]));
+        Self {
+            prompt: count(&usage["prompt_tokens"]),
+            cached: cached.unwrap_or(0),
+            written: 0,
+            completion: count(&usage["completion_tokens"]),
+        }
+    }
+
+    /// The Responses API counts as chat completions do, in other words.
+    fn of_responses(usage: &Value) -> Self {
+        Self {
+            prompt: count(&usage["input_tokens"]),
+            cached: count(&usage["input_tokens_details"]["cached_tokens"]).unwrap_or(0),
+            written: 0,
+            completion: count(&usage["output_tokens"]),
+        }
+    }
+
+    /// Anthropic counts what its cache held or took beside the input.
+    fn of_messages(usage: &Value) -> Self {
+        let beside = |key: &str| if usage[key].is_null() { Some(0) } else { count(&usage[key]) };
+        let (cached, written) = (beside("cache_read_input_tokens"), beside("cache_creation_input_tokens"));
+        let prompt = count(&usage["input_tokens"]).zip(cached).zip(written).map(|((a, b), c)| a + b + c);
+        Self {
+            prompt,
+            cached: cached.unwrap_or(0),
+            written: written.unwrap_or(0),
+            completion: count(&usage["output_tokens"]),
+        }
+    }
+}
+
 /// What one response reports about itself. Whatever is missing or absurd makes the call unmetered: what is known is
 /// counted, the money is not.
 pub(super) fn cost_of(response: &Value, price: Option<&Price>) -> Cost {
-    let usage = &response["usage"];
-    // The second spelling is that of the Responses API.
-    let prompt = count(&usage["prompt_tokens"]).or_else(|| count(&usage["input_tokens"]));
-    let completion = count(&usage["completion_tokens"]).or_else(|| count(&usage["output_tokens"]));
-    let cached = count(&usage["prompt_tokens_details"]["cached_tokens"])
-        .or_else(|| count(&usage["input_tokens_details"]["cached_tokens"]))
-        .or_else(|| count(&usage["prompt_cache_hit_tokens"]))
-        .unwrap_or(0);
+    let reported = &response["usage"];
+    let usage = if reported["input_tokens_details"].is_object() {
+        Usage::of_responses(reported)
+    } else if reported.get("input_tokens").is_some() {
+        Usage::of_messages(reported)
+    } else {
+        Usage::of_chat(reported)
+    };
+    let prompt = usage.prompt.unwrap_or(0);
     let mut cost = Cost {
         calls: 1,
-        prompt_tokens: prompt.unwrap_or(0),
-        cached_tokens: cached.min(prompt.unwrap_or(0)),
-        completion_tokens: completion.unwrap_or(0),
-        unmetered_calls: u64::from(prompt.is_none() || completion.is_none()),
+        prompt_tokens: prompt,
+        cached_tokens: usage.cached.min(prompt),
+        completion_tokens: usage.completion.unwrap_or(0),
+        unmetered_calls: u64::from(usage.prompt.is_none() || usage.completion.is_none()),
         seconds: 0.0,
         list_usd: None,
-        paid_usd: usage["cost"].as_f64().filter(|usd| usd.is_finite() && *usd >= 0.0),
+        paid_usd: reported["cost"].as_f64().filter(|usd| usd.is_finite() && *usd >= 0.0),
     };
     if cost.unmetered_calls == 0 {
-        cost.list_usd = price.map(|price| price.usd(&cost));
+        cost.list_usd = price.map(|price| price.usd_writing(&cost, usage.written));
     }
     cost
 }
@@ -115,7 +171,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    const PRICE: Price = Price { input: 1.0, cached_input: Some(0.1), output: 4.0 };
+    const PRICE: Price = Price { input: 1.0, cached_input: Some(0.1), cache_write: Some(1.25), output: 4.0 };
 
     #[test]
     fn cached_tokens_have_their_own_price() {
@@ -127,6 +183,27 @@ mod tests {
         assert!((cost.list_usd.unwrap() - 0.000_603_2).abs() < 1e-12);
         assert_eq!(cost.paid_usd, Some(0.0004));
         assert_eq!(cost.unmetered_calls, 0);
+    }
+
+    #[test]
+    fn anthropic_counts_its_cache_beside_the_input_and_writing_has_a_price() {
+        let usage = json!({"input_tokens": 12, "cache_creation_input_tokens": 100, "cache_read_input_tokens": 800,
+            "output_tokens": 40});
+        let cost = cost_of(&json!({ "usage": usage }), Some(&PRICE));
+        assert_eq!((cost.prompt_tokens, cost.cached_tokens, cost.completion_tokens), (912, 800, 40));
+        // (12 × 1 + 800 × 0.1 + 100 × 1.25 + 40 × 4) / 10⁶
+        assert!((cost.list_usd.unwrap() - 0.000_377).abs() < 1e-12);
+        for (key, absurd) in
+            [("cache_read_input_tokens", json!(-1)), ("cache_creation_input_tokens", json!("7"))]
+        {
+            let mut usage = usage.clone();
+            usage[key] = absurd;
+            let cost = cost_of(&json!({ "usage": usage }), Some(&PRICE));
+            assert_eq!((cost.unmetered_calls, cost.list_usd), (1, None), "{key}");
+        }
+        let plain =
+            json!({"usage": {"input_tokens": 3, "output_tokens": 4, "cache_read_input_tokens": null}});
+        assert_eq!(cost_of(&plain, None).prompt_tokens, 3);
     }
 
     #[test]
@@ -187,10 +264,16 @@ mod tests {
 
     #[test]
     fn a_list_is_toml_or_json() {
-        let toml =
-            Prices::parse("['a/b-1.0']\ninput = 1\ncached-input = 0.1\noutput = 4\n", "p.toml").unwrap();
-        let json = Prices::parse(r#"{"a/b-1.0": {"input": 1, "cached-input": 0.1, "output": 4}}"#, "p.json")
-            .unwrap();
+        let toml = Prices::parse(
+            "['a/b-1.0']\ninput = 1\ncached-input = 0.1\ncache-write = 1.25\noutput = 4\n",
+            "p.toml",
+        )
+        .unwrap();
+        let json = Prices::parse(
+            r#"{"a/b-1.0": {"input": 1, "cached-input": 0.1, "cache-write": 1.25, "output": 4}}"#,
+            "p.json",
+        )
+        .unwrap();
         assert_eq!(toml, json);
         assert_eq!(toml.get("a/b-1.0"), Some(PRICE));
         assert_eq!(toml.get("b"), None);

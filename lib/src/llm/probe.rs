@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, json};
 
 use super::http::Transport;
-use super::{Api, Cost, Endpoint, LlmError, Model, OpenAi, Reply, Request, Secret};
+use super::{Api, Client, Cost, Endpoint, LlmError, Model, Reply, Request, Secret};
 
 /// How long a probe waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -51,7 +51,7 @@ pub async fn probe(base_url: &str, key: Option<&Secret>) -> Result<Probe, LlmErr
 
 /// Asks a model for random words: twice with one seed and once with another. Says what it cost as well.
 pub async fn probe_seed(endpoint: &Endpoint) -> Result<(SeedSupport, Cost), LlmError> {
-    let model = OpenAi::new(Endpoint { send_seed: true, ..endpoint.clone() })?;
+    let model = Client::new(Endpoint { send_seed: true, ..endpoint.clone() })?;
     let first = match model.complete(&random_words(Some(1))).await {
         Ok(reply) => reply,
         Err(LlmError::Refused { status: 400 | 422, .. }) => {

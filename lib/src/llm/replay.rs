@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::responses;
-use super::{Api, Cost, LlmError, Model, Reply, Request};
+use super::{Api, Cost, LlmError, Model, Reply, Request, anthropic, responses};
 use crate::task::InstanceId;
 use crate::trajectory::{Trajectory, recorded_replies};
 
@@ -67,7 +66,9 @@ impl Model for Replay {
         let n = self.next.fetch_add(1, Ordering::Relaxed);
         let (message, response) =
             self.turns.get(n).cloned().ok_or(LlmError::Exhausted { number: n as u64 + 1 })?;
-        let recorded = response["choices"][0]["finish_reason"].as_str().map(str::to_owned);
+        let of_messages = || response["stop_reason"].as_str().map(anthropic::finish_reason);
+        let recorded =
+            response["choices"][0]["finish_reason"].as_str().or_else(of_messages).map(str::to_owned);
         let (message, finish_reason) = match request.api {
             Api::Chat => (responses::to_chat(message), recorded),
             Api::Responses => {
@@ -110,6 +111,12 @@ mod tests {
         let error = model.complete(&request()).await.unwrap_err();
         assert_eq!(error.to_string(), "the recorded trajectory holds no answer number 3");
         assert_eq!(model.name(), "recorded");
+    }
+
+    #[tokio::test]
+    async fn says_how_an_anthropic_answer_ended() {
+        let model = Replay::new("m", vec![json!("a")], vec![json!({"stop_reason": "tool_use"})]);
+        assert_eq!(model.complete(&request()).await.unwrap().finish_reason.as_deref(), Some("tool_calls"));
     }
 
     #[tokio::test]

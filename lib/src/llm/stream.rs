@@ -8,50 +8,34 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-/// A line longer than this is a fault of the endpoint.
-const LONGEST_LINE: usize = 16 << 20;
+use super::http::Join;
+use super::sse::Events;
 
 /// Joins the events of one stream.
 #[derive(Default)]
 pub(super) struct Joiner {
-    /// Bytes of a line that has not ended yet.
-    line: Vec<u8>,
-    /// The data lines of an event that has not ended yet.
-    data: String,
+    events: Events,
     /// The fields of the response itself: `id`, `created`, `model`, `usage`, …
     head: Map<String, Value>,
     message: Map<String, Value>,
     /// Tool calls by the index that their deltas carry.
     calls: BTreeMap<u64, Map<String, Value>>,
     finish_reason: Option<Value>,
-    done: bool,
     /// An error that the endpoint sent in place of a chunk.
     error: Option<Value>,
     /// The response that the last event of a stream of the Responses API holds.
     whole: Option<Value>,
 }
 
-impl Joiner {
-    /// Takes the next bytes as they come from the network: cut anywhere.
-    pub fn push(&mut self, bytes: &[u8]) -> Result<(), String> {
-        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-            self.line.extend_from_slice(part);
-            if self.line.len() > LONGEST_LINE {
-                return Err(format!("a line of the stream is longer than {LONGEST_LINE} bytes"));
-            }
-            if part.ends_with(b"\n") {
-                let line = std::mem::take(&mut self.line);
-                self.line(&line)?;
-            }
-        }
-        Ok(())
+impl Join for Joiner {
+    fn push(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let chunks = self.events.push(bytes)?;
+        chunks.into_iter().try_for_each(|chunk| self.chunk(chunk))
     }
 
-    /// The response, if the stream came to its end.
-    pub fn finish(mut self) -> Result<Value, String> {
-        let last = std::mem::take(&mut self.line);
-        self.line(&last)?;
-        self.event()?;
+    fn finish(mut self) -> Result<Value, String> {
+        let last = self.events.finish()?;
+        last.into_iter().try_for_each(|chunk| self.chunk(chunk))?;
         if let Some(error) = self.error {
             return Ok(json!({ "error": error }));
         }
@@ -74,40 +58,9 @@ impl Joiner {
         response.insert("choices".into(), json!([choice]));
         Ok(Value::Object(response))
     }
+}
 
-    fn line(&mut self, line: &[u8]) -> Result<(), String> {
-        let line = std::str::from_utf8(line).map_err(|_| "the stream holds bytes that are no UTF-8")?;
-        let line = line.trim_end_matches(['\n', '\r']);
-        if line.is_empty() {
-            return self.event();
-        }
-        // Other fields (`event`, `id`, `retry`) and comments carry nothing for us.
-        if let Some(data) = line.strip_prefix("data:") {
-            if !self.data.is_empty() {
-                self.data.push('\n');
-            }
-            self.data.push_str(data.strip_prefix(' ').unwrap_or(data));
-        }
-        Ok(())
-    }
-
-    fn event(&mut self) -> Result<(), String> {
-        let data = std::mem::take(&mut self.data);
-        if data.is_empty() || self.done {
-            return Ok(());
-        }
-        if data.trim() == "[DONE]" {
-            self.done = true;
-            return Ok(());
-        }
-        let chunk: Value = serde_json::from_str(&data)
-            .map_err(|error| format!("a chunk of the stream is no JSON: {error}"))?;
-        match chunk {
-            Value::Object(chunk) => self.chunk(chunk),
-            _ => Err("a chunk of the stream is no object".into()),
-        }
-    }
-
+impl Joiner {
     fn chunk(&mut self, mut chunk: Map<String, Value>) -> Result<(), String> {
         if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
             self.error = Some(error.clone());

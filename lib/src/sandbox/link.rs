@@ -136,6 +136,18 @@ impl Link {
         self.gone.insert(gone).clone()
     }
 
+    /// Closes the runner's input and waits for the end of its output: the process that serves the sandbox has then
+    /// ended all others and is ending itself. Returns the process that was started here, which may still clear up.
+    pub(super) async fn part(mut self) -> Child {
+        self.input = None;
+        let mut rest = [0; 1024];
+        let ended = async { while let Ok(1..) = self.output.read(&mut rest).await {} };
+        if timeout(FAREWELL, ended).await.is_err() {
+            let _ = self.child.start_kill();
+        }
+        self.child
+    }
+
     async fn call(
         &mut self,
         call: Call,

@@ -14,6 +14,7 @@ use fs_err as fs;
 use memtrial_runner::tidy;
 use tokio::process::Command;
 
+use super::conformance::Claim;
 use super::link::Link;
 use super::namespaces::{check_key, unique};
 use super::{Backend, Exec, Health, Image, NOT_KEPT, Output, Sandbox, SandboxError, Spec, program};
@@ -105,9 +106,10 @@ impl Backend for Local {
 
     async fn check(&self) -> Health {
         let notes = vec!["no isolation: time and output are bounded, nothing else".to_owned()];
+        let unclaimed = Claim::ALL.into_iter().filter(|claim| *claim != Claim::Orphans).collect();
         match program::runner(&self.cache) {
-            Ok(_) => Health { works: true, notes, mend: None },
-            Err(error) => Health { works: false, notes: vec![error.to_string()], mend: None },
+            Ok(_) => Health { unclaimed, ..Health::works(notes) },
+            Err(error) => Health::fails(error.to_string(), None),
         }
     }
 

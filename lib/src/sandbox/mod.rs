@@ -10,6 +10,7 @@
 
 pub mod conformance;
 mod docker;
+pub mod images;
 mod limits;
 mod link;
 mod local;
@@ -46,12 +47,15 @@ pub struct Settings {
     pub engine: PathBuf,
     /// The engine's address, where it is not the one of the environment (`DOCKER_HOST`).
     pub engine_host: Option<String>,
+    /// How published images are fetched and kept.
+    pub images: images::ImageSettings,
 }
 
 impl Settings {
     /// Docker, as the environment knows it.
     pub fn new(cache: PathBuf) -> Self {
-        Self { cache, engine: PathBuf::from("docker"), engine_host: None }
+        let images = images::ImageSettings::default();
+        Self { cache, engine: PathBuf::from("docker"), engine_host: None, images }
     }
 }
 
@@ -62,9 +66,9 @@ impl Settings {
 pub fn open(name: &str, settings: &Settings) -> Result<Arc<dyn Backend>, SandboxError> {
     let cache = settings.cache.clone();
     match name {
-        "namespaces" => Ok(Arc::new(Namespaces::new(cache))),
+        "namespaces" => Ok(Arc::new(Namespaces::new(cache).images(settings.images.clone()))),
         "docker" => {
-            let docker = Docker::new(&settings.engine, cache);
+            let docker = Docker::new(&settings.engine, cache).images(settings.images.clone());
             Ok(Arc::new(match &settings.engine_host {
                 Some(address) => docker.host(address),
                 None => docker,
@@ -91,7 +95,7 @@ pub enum Image {
     Host,
     /// A root file system in a folder (`namespaces` only).
     Rootfs(PathBuf),
-    /// A container image by name (`docker` only).
+    /// A container image by name, which is here already: an engine's, or one that [`images::Images`] fetched.
     Container(String),
     /// A layer committed under this key (a digest in hex).
     Layer(String),
@@ -325,6 +329,20 @@ pub struct Health {
     pub notes: Vec<String>,
     /// The one command that mends it, where it does not work or is limited.
     pub mend: Option<String>,
+    /// What [`conformance`] must not hold it to here.
+    pub unclaimed: Vec<conformance::Claim>,
+}
+
+impl Health {
+    /// It works and holds everything.
+    pub fn works(notes: Vec<String>) -> Self {
+        Self { works: true, notes, mend: None, unclaimed: Vec::new() }
+    }
+
+    /// It does not work.
+    pub fn fails(reason: String, mend: Option<String>) -> Self {
+        Self { works: false, notes: vec![reason], mend, unclaimed: Vec::new() }
+    }
 }
 
 /// A way of making sandboxes.
@@ -338,6 +356,11 @@ pub trait Backend: Send + Sync {
 
     /// Starts a sandbox for real and reports what it can bound.
     async fn check(&self) -> Health;
+
+    /// The published images that sandboxes can start on; `None`: it cannot.
+    fn images(&self) -> Option<Arc<images::Images>> {
+        None
+    }
 
     /// Starts a sandbox.
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>, SandboxError>;
@@ -370,7 +393,8 @@ pub trait Sandbox: Send {
     /// Reads a regular file of at most `limit` bytes; `None` where there is none.
     async fn get(&mut self, path: &str, limit: u64) -> Result<Option<Vec<u8>>, SandboxError>;
 
-    /// Ends everything and drops what was written.
+    /// Ends everything and drops what was written. When this returns nothing runs any more; room on the disk may take
+    /// a little longer to come back.
     async fn close(self: Box<Self>) -> Result<(), SandboxError>;
 
     /// For [`Backend::commit`].

@@ -5,17 +5,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
-use sha2::{Digest, Sha256};
 
 /// Built by `build.rs`: static, so that it runs on any root file system.
-static RUNNER: &[u8] = include_bytes!(env!("MEMTRIAL_RUNNER"));
+pub(super) static RUNNER: &[u8] = include_bytes!(env!("MEMTRIAL_RUNNER"));
 
 /// The path of the runner under `cache`, written there if it is not yet, under a name that tells its content.
 pub fn runner(cache: &Path) -> io::Result<PathBuf> {
-    let digest = Sha256::digest(RUNNER);
-    let name: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     let folder = cache.join("runner");
-    let path = folder.join(name);
+    let path = folder.join(env!("MEMTRIAL_RUNNER_DIGEST"));
     if fs::metadata(&path).is_ok_and(|found| found.len() == RUNNER.len() as u64) {
         return Ok(path);
     }

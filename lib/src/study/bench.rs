@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::design::{self, Design, Solver};
+use super::design::{Design, Solver};
 use super::lock::{ConditionLock, Lock, TargetLock, digest, digest_file};
 use super::{Layout, StudyError, layout};
 use crate::agent;
@@ -14,7 +14,7 @@ use crate::dataset::{self, History, HistoryStore, MergeDates};
 use crate::grade::files::{json_bytes, write_new};
 use crate::llm::{Limiter, OnRetry, Secret, recorded_run};
 use crate::memory;
-use crate::sandbox::environment::Settings;
+use crate::sandbox::environment::{Base, Settings};
 use crate::sandbox::{self, Mount};
 use crate::task::{InstanceId, Task};
 
@@ -83,11 +83,14 @@ impl Bench {
         let tasks = tasks(&design)?;
         let replays = replays(&design);
         let targets = targets(&design, tasks)?;
-        let base = design::image(&design.sandbox.base)
+        let base = Base::parse(&design.sandbox.base)
             .map_err(|reason| StudyError::Design { path: path.to_owned(), reason })?;
+        // a published image has its own toolchain
+        let published = matches!(base, Base::Published(_));
         let mut settings = Settings::new(design.repos.clone(), base);
         settings.mounts = design.sandbox.mounts.clone();
-        let taken = |mount: &Mount| design.sandbox.mounts.iter().any(|own| own.inside == mount.inside);
+        let own = |mount: &Mount| design.sandbox.mounts.iter().any(|own| own.inside == mount.inside);
+        let taken = |mount: &Mount| published || own(mount);
         settings.mounts.extend(openings.mounts.into_iter().filter(|mount| !taken(mount)));
         settings.env = design.sandbox.env.clone();
         settings.limits = design.sandbox.limits.clone();
@@ -313,6 +316,7 @@ fn lock(
         targets: locked,
         conditions: conditions(design)?,
         replays: recorded,
+        images: BTreeMap::new(),
     })
 }
 
@@ -322,6 +326,9 @@ fn fixed_part(design: &Design) -> serde_json::Value {
     if let Some(study) = fixed.as_object_mut() {
         for place in ["budget", "tasks", "history", "repos"] {
             study.remove(place);
+        }
+        for place in ["registry", "image-disk"] {
+            study.get_mut("sandbox").and_then(|s| s.as_object_mut()).map(|sandbox| sandbox.remove(place));
         }
         for solver in
             study.get_mut("solvers").and_then(|s| s.as_object_mut()).into_iter().flat_map(|s| s.values_mut())

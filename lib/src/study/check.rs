@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use super::design::{Design, Solver, image};
-use crate::llm::{Limiter, OpenAi};
+use super::design::{Design, Solver};
+use crate::llm::{Client, Limiter};
+use crate::sandbox::environment::Base;
+use crate::sandbox::images::is_host;
 
 /// A number that is mistyped rather than meant.
 const MOST_REPLICATES: u32 = 1000;
@@ -65,7 +67,10 @@ impl Design {
 
     fn check_sandbox(&self) -> Result<(), String> {
         let sandbox = &self.sandbox;
-        image(&sandbox.base)?;
+        Base::parse(&sandbox.base)?;
+        if let Some(registry) = sandbox.registry.as_ref().filter(|registry| !is_host(registry)) {
+            return Err(format!("sandbox.registry: {registry:?} is no HOST or HOST:PORT"));
+        }
         sandbox.limits.check().map_err(|reason| format!("sandbox.limits: {reason}"))?;
         if let Some(name) = sandbox.env.keys().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
             return Err(format!("sandbox.env: {name:?} is no name of a variable"));
@@ -93,5 +98,5 @@ fn check_solver(solver: &Solver) -> Result<(), String> {
     // the key may be missing while a finished study is only looked at
     let mut keyless = endpoint.clone();
     keyless.api_key_env = None;
-    OpenAi::sharing(*keyless, &Limiter::default()).map(|_| ()).map_err(|error| error.to_string())
+    Client::sharing(*keyless, &Limiter::default()).map(|_| ()).map_err(|error| error.to_string())
 }

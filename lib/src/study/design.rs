@@ -10,7 +10,7 @@ use super::StudyError;
 use crate::agent::TrajectoryFormat;
 use crate::dataset::Chronology;
 use crate::llm::Endpoint;
-use crate::sandbox::{Image, Limits, Mount};
+use crate::sandbox::{Limits, Mount};
 use crate::task::InstanceId;
 
 /// A commented study file with every key: what `memtrial study init` writes.
@@ -125,8 +125,12 @@ pub struct Agent {
 pub struct Sandbox {
     /// `namespaces`, `docker` or `local`.
     pub backend: String,
-    /// `host`, `rootfs:FOLDER` or `image:NAME`.
+    /// `host`, `rootfs:FOLDER`, `image:NAME`, `published` or `published:swe-bench`.
     pub base: String,
+    /// A mirror, asked for published images in Docker Hub's place: `HOST[:PORT]`. Not part of the lock.
+    pub registry: Option<String>,
+    /// Bytes on disk that published images may take. Not part of the lock.
+    pub image_disk: Option<u64>,
     /// Read-only folders of the host: toolchains.
     pub mounts: Vec<Mount>,
     /// Environment variables of every installation, agent and test; a task's own win.
@@ -140,6 +144,8 @@ impl Default for Sandbox {
         Self {
             backend: "namespaces".into(),
             base: "host".into(),
+            registry: None,
+            image_disk: None,
             mounts: Vec::new(),
             env: BTreeMap::new(),
             limits: Limits::default(),
@@ -249,18 +255,5 @@ impl Design {
         });
         let mounts = self.sandbox.mounts.iter_mut().map(|mount| &mut mount.host);
         self.tasks.iter_mut().chain(&mut self.history).chain([&mut self.repos]).chain(replays).chain(mounts)
-    }
-}
-
-/// Reads `host`, `rootfs:FOLDER` or `image:NAME`.
-///
-/// # Errors
-/// When it is none of these.
-pub fn image(text: &str) -> Result<Image, String> {
-    match text.split_once(':') {
-        None if text == "host" => Ok(Image::Host),
-        Some(("rootfs", folder)) if !folder.is_empty() => Ok(Image::Rootfs(folder.into())),
-        Some(("image", name)) if !name.is_empty() => Ok(Image::Container(name.into())),
-        _ => Err(format!("sandbox base {text:?}: expected host, rootfs:FOLDER or image:NAME")),
     }
 }

@@ -59,6 +59,9 @@ pub enum StudyError {
     /// The study's folder cannot be written.
     #[error(transparent)]
     Out(#[from] OutError),
+    /// Published images of targets cannot be had: nothing is begun.
+    #[error("not every target's published image can be had:\n{0}")]
+    Images(String),
     /// The tasks cannot be read.
     #[error(transparent)]
     Dataset(#[from] crate::dataset::DatasetError),

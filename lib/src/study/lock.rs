@@ -27,6 +27,10 @@ pub struct Lock {
     pub conditions: BTreeMap<String, ConditionLock>,
     /// Recorded runs that solvers replay, by solver and target.
     pub replays: BTreeMap<String, String>,
+    /// The published image of each target, as `NAME@DIGEST`, where trials run in these. Entered when a run begins:
+    /// looking at a study asks no registry.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub images: BTreeMap<InstanceId, String>,
 }
 
 /// One target's inputs.
@@ -109,6 +113,7 @@ mod tests {
             targets: BTreeMap::from([(id, target)]),
             conditions: BTreeMap::new(),
             replays: BTreeMap::new(),
+            images: BTreeMap::new(),
         }
     }
 

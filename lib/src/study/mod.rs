@@ -9,6 +9,7 @@ mod check;
 mod claims;
 mod design;
 mod error;
+mod images;
 mod journal;
 mod layout;
 mod lock;
@@ -21,7 +22,7 @@ mod workers;
 
 pub use bench::{Bench, KeyLookup, Openings};
 pub use claims::{Owner, unique_name};
-pub use design::{Agent, Budget, Condition, Design, Grade, Sandbox, Solver, Stats, TEMPLATE, image};
+pub use design::{Agent, Budget, Condition, Design, Grade, Sandbox, Solver, Stats, TEMPLATE};
 pub use error::StudyError;
 pub use layout::Layout;
 pub use lock::{ConditionLock, Lock, TargetLock};

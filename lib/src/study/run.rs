@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::bench::Bench;
 use super::claims::{Worker, unique_name};
+use super::images;
 use super::journal::Journal;
 use super::shift::Shift;
 use super::{StudyError, TrialKey, TrialRecord, layout};
@@ -177,9 +178,10 @@ impl Bench {
     ) -> Result<RunSummary, StudyError> {
         make_folder(self.layout.root())?;
         self.hold_to_lock()?;
+        let environments = Environments::new(backend, self.rooms.clone());
+        images::hold_to_lock(&self.layout, &environments, self.targets.values().map(|t| &t.task)).await?;
         let worker = Worker::join(&self.layout, &options.name, options.lease)?;
         let journal = Journal::open(self, &options.name)?;
-        let environments = Environments::new(backend, self.rooms.clone());
         Shift::new(self, environments, worker, journal, stop, on).work(options.wait).await
     }
 

@@ -16,7 +16,7 @@ use crate::agent::{self, AgentError, Finished, JournalError, SystemClock, Uname}
 use crate::context::Full;
 use crate::grade::files::{json_bytes, make_folder, write, write_json, write_new};
 use crate::grade::{self, Coding, Graded, VerdictClass};
-use crate::llm::{self, Cost, Journaled, LlmError, Model, OpenAi, Replay, Reply, Request, recorded_run};
+use crate::llm::{self, Client, Cost, Journaled, LlmError, Model, Replay, Reply, Request, recorded_run};
 use crate::memory::host::{Outcome, Retrieved};
 use crate::sandbox::OutputLimit;
 use crate::sandbox::environment::{EnvironmentError, Environments};
@@ -141,7 +141,7 @@ impl Trial<'_> {
         let name = &self.key.solver;
         match self.bench().design.solvers.get(name) {
             Some(Solver::Openai(endpoint)) => {
-                let mut model = OpenAi::sharing((**endpoint).clone(), &self.bench().limiter)?;
+                let mut model = Client::sharing((**endpoint).clone(), &self.bench().limiter)?;
                 if let Some(tell) = &self.bench().on_retry {
                     model = model.telling(tell.clone());
                 }

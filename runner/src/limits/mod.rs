@@ -1,5 +1,6 @@
 //! Bounds on a sandbox as a whole: control groups of version 2 or 1, else resource limits.
 
+mod cpus;
 mod rlimits;
 mod tree;
 mod v1;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use memtrial_runner::enter::Bounds;
 
+pub use cpus::{list as cpu_list, pin};
 pub use rlimits::apply as apply_rlimits;
 
 /// A way to bound a group of processes.
@@ -19,8 +21,9 @@ pub trait Limiter {
     /// What a person calls it.
     fn name(&self) -> &'static str;
 
-    /// Makes a group with these bounds. Nothing is left behind where it fails.
-    fn make(&self, id: &str, bounds: &Bounds) -> io::Result<Group>;
+    /// Makes a group with these bounds, and with these CPUs where the kernel lets it have CPUs of its own. Nothing is
+    /// left behind where it fails.
+    fn make(&self, id: &str, bounds: &Bounds, cpus: &[u32]) -> io::Result<Group>;
 }
 
 /// A group of processes with bounds.
@@ -28,14 +31,21 @@ pub trait Limiter {
 pub struct Group {
     /// Its folders, one a hierarchy.
     folders: Vec<PathBuf>,
+    /// The file in each folder that a process enters by.
+    entrance: &'static str,
     /// The file that counts kills by the memory limit.
     events: PathBuf,
 }
 
 impl Group {
-    /// Moves a process in.
-    pub fn add(&self, pid: u32) -> io::Result<()> {
-        self.folders.iter().try_for_each(|folder| fs::write(folder.join("cgroup.procs"), pid.to_string()))
+    /// Moves this process in.
+    pub fn enter(&self) -> io::Result<()> {
+        self.folders.iter().try_for_each(|folder| fs::write(folder.join(self.entrance), "0"))
+    }
+
+    /// The folder that a process can be started in.
+    pub fn unified(&self) -> Option<File> {
+        (self.entrance == v2::ENTRANCE).then(|| File::open(self.folders.first()?).ok())?
     }
 
     /// The open counter of kills by the memory limit.
@@ -64,14 +74,11 @@ impl Group {
 }
 
 /// Makes a group by the first way that works here; `None`: no control group can be written.
-pub fn make(id: &str, bounds: &Bounds) -> Option<(&'static str, Group)> {
+pub fn make(id: &str, bounds: &Bounds, cpus: &[u32]) -> Option<(&'static str, Group)> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    first(&limiters(&mounts, &own, Path::new("/")), id, bounds)
-}
-
-fn first(limiters: &[Box<dyn Limiter>], id: &str, bounds: &Bounds) -> Option<(&'static str, Group)> {
-    limiters.iter().find_map(|limiter| Some((limiter.name(), limiter.make(id, bounds).ok()?)))
+    let limiters = limiters(&mounts, &own, Path::new("/"));
+    limiters.iter().find_map(|limiter| Some((limiter.name(), limiter.make(id, bounds, cpus).ok()?)))
 }
 
 /// What `/proc/self/mountinfo` and `/proc/self/cgroup` offer. `top` stands before every path.

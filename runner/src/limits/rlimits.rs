@@ -8,9 +8,12 @@ use crate::fault::{During, Result};
 /// Bounds this process and all that it starts: the size of one file, no core dumps; with `alone` also each process's
 /// own memory and the user's processes.
 ///
+/// One byte of core dump, not none: where the host pipes dumps to a handler, the kernel starts it, as root of the host,
+/// at every limit but this.
+///
 /// Memory is bounded by `RLIMIT_DATA`, not `RLIMIT_AS`: Node and Java reserve far more addresses than they use.
 pub fn apply(bounds: &Bounds, alone: bool) -> Result<()> {
-    lower(Resource::Core, 0)?;
+    lower(Resource::Core, 1)?;
     lower(Resource::Fsize, bounds.disk)?;
     if alone {
         lower(Resource::Data, bounds.memory)?;

@@ -8,7 +8,7 @@ use rustix::mount::{MountFlags, mount_bind};
 
 use super::mounts;
 use crate::fault::{During, Result};
-use crate::outer::Inner;
+use crate::inner::Inner;
 
 /// Device files of the host that are shown.
 const NODES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
@@ -24,7 +24,7 @@ const LINKS: [(&str, &str); 5] = [
 /// Mounts a new `/dev` there.
 pub fn mount(dev: &Path, inner: &Inner) -> Result<()> {
     let quiet = MountFlags::NOSUID | MountFlags::NOEXEC;
-    mounts::tmpfs(dev, quiet, "mode=755,size=1m")?;
+    mounts::tmpfs(dev, quiet, "mode=755,size=1m,nr_inodes=1k")?;
     for name in NODES {
         let place = dev.join(name);
         File::create(&place).during(place.display())?;
@@ -36,7 +36,10 @@ pub fn mount(dev: &Path, inner: &Inner) -> Result<()> {
     for name in ["shm", "pts"] {
         fs::create_dir(dev.join(name)).during(format_args!("/dev/{name}"))?;
     }
-    let size = format!("mode=1777,size={}", inner.enter.limits.memory);
+    let bounds = &inner.enter.limits;
+    // What lies here is memory of the sandbox for as long as it lies: were it all of it, every later command would be
+    // killed. What is written elsewhere may be memory too, up to a half.
+    let size = format!("mode=1777,size={},nr_inodes={}", bounds.memory / 4, bounds.entries);
     mounts::tmpfs(&dev.join("shm"), quiet | MountFlags::NODEV, &size)?;
     // The terminal group exists only where the whole range of groups does.
     let group = if inner.user { "" } else { ",gid=5" };

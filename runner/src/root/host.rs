@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use super::mounts;
+use super::mounts::Shown;
 use crate::fault::{During, Result};
 use crate::files::Root;
 
@@ -84,6 +84,11 @@ pub fn skeleton(at: &Path) -> Result<PathBuf> {
         fs::create_dir(&path).during(path.display())?;
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).during(path.display())?;
     }
+    // Made here, in memory, so that mounting leaves nothing in the folder that writes go to.
+    for path in SHOWN.iter().map(Path::new).filter(|path| path.is_dir()) {
+        let inside = path.strip_prefix("/").unwrap_or(path);
+        fs::create_dir_all(at.join(inside)).during(path.display())?;
+    }
     for name in PROGRAMS {
         let host = Path::new("/").join(name);
         match fs::symlink_metadata(&host) {
@@ -110,12 +115,12 @@ pub fn skeleton(at: &Path) -> Result<PathBuf> {
 }
 
 /// Shows what is not copied.
-pub fn mount(root: &Root) -> Result<()> {
+pub fn mount(root: &Root, shown: &mut Shown) -> Result<()> {
     let separate = PROGRAMS.iter().map(|name| format!("/{name}"));
     let separate = separate.filter(|path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()));
     for path in separate.chain(SHOWN.map(str::to_owned)).map(PathBuf::from) {
         if path.is_dir() {
-            mounts::bind(root, &path, &path)?;
+            shown.bind(root, &path, &path)?;
         }
     }
     Ok(())

@@ -10,16 +10,20 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use memtrial_runner::enter::{Base, Enter, Upper};
-use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, mount_remount, unmount,
+};
 use rustix::process::{chdir, pivot_root};
 
 use crate::fault::{During, Result};
 use crate::files::Root;
-use crate::outer::Inner;
+use crate::inner::Inner;
+use crate::limits;
+use mounts::Shown;
 
 /// Builds the root and makes it this process's own. Whatever is mounted here vanishes with the mount namespace.
 pub fn build(inner: &Inner) -> Result<()> {
-    let enter = &inner.enter;
+    let enter = inner.enter;
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .during("make mounts private")?;
     let stage = enter.scratch.join("stage");
@@ -37,12 +41,17 @@ pub fn build(inner: &Inner) -> Result<()> {
         overlay(inner, "usr", Path::new("/usr"), &upper, &new.join("usr"))?;
     }
     let root = Root::new(new.clone());
+    let mut shown = Shown::default();
     if enter.base == Base::Host {
-        host::mount(&root)?;
+        host::mount(&root, &mut shown)?;
     }
-    system(inner, &root)?;
+    system(inner, &root, &mut shown)?;
+    shown.seal()?;
     for bind in &enter.binds {
-        mounts::bind(&root, &bind.host, &bind.inside)?;
+        // One may lie in another: sealed at once, so that no place is made in a folder of the host.
+        let mut shown = Shown::default();
+        shown.bind(&root, &bind.host, &bind.inside)?;
+        shown.seal()?;
     }
     chdir(&new).during("enter the new root")?;
     // The old root comes to lie on the new one, whence it is taken away.
@@ -58,7 +67,7 @@ fn upper(enter: &Enter, stage: &Path) -> Result<PathBuf> {
         Upper::Memory => {
             let path = stage.join("upper");
             fs::create_dir(&path).during(path.display())?;
-            let size = format!("mode=755,size={}", enter.limits.disk);
+            let size = format!("mode=755,size={},nr_inodes={}", enter.limits.disk, enter.limits.entries);
             mounts::tmpfs(&path, MountFlags::NOSUID | MountFlags::NODEV, &size)?;
             Ok(path)
         }
@@ -91,19 +100,19 @@ fn overlay(inner: &Inner, name: &str, bottom: &Path, upper: &Path, target: &Path
 }
 
 /// `/proc`, `/dev`, `/tmp` and the name resolution of every sandbox.
-fn system(inner: &Inner, root: &Root) -> Result<()> {
+fn system(inner: &Inner, root: &Root, shown: &mut Shown) -> Result<()> {
     let proc = root.locate("/proc");
     make(&proc)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("proc", &proc, "proc", flags, None).during("mount /proc")?;
     for path in ["sys", "sysrq-trigger", "irq", "bus", "fs"] {
         if proc.join(path).exists() {
-            mounts::bind(root, &proc.join(path), &Path::new("/proc").join(path))?;
+            shown.bind(root, &proc.join(path), &Path::new("/proc").join(path))?;
         }
     }
     for path in ["kcore", "keys", "timer_list", "latency_stats", "sched_debug"] {
         if proc.join(path).exists() {
-            mounts::bind(root, Path::new("/dev/null"), &Path::new("/proc").join(path))?;
+            shown.bind(root, Path::new("/dev/null"), &Path::new("/proc").join(path))?;
         }
     }
     for path in ["acpi", "scsi"] {
@@ -111,6 +120,7 @@ fn system(inner: &Inner, root: &Root) -> Result<()> {
             mounts::tmpfs(&proc.join(path), flags | MountFlags::RDONLY, "size=0,mode=555")?;
         }
     }
+    sys(&root.locate("/sys"), &inner.enter.cpu_set)?;
     let dev = root.locate("/dev");
     make(&dev)?;
     device::mount(&dev, inner)?;
@@ -120,9 +130,22 @@ fn system(inner: &Inner, root: &Root) -> Result<()> {
         fs::set_permissions(&tmp, fs::Permissions::from_mode(0o1777)).during("/tmp")?;
     }
     if inner.enter.network && Path::new("/etc/resolv.conf").exists() {
-        mounts::bind(root, Path::new("/etc/resolv.conf"), Path::new("/etc/resolv.conf"))?;
+        shown.bind(root, Path::new("/etc/resolv.conf"), Path::new("/etc/resolv.conf"))?;
     }
     Ok(())
+}
+
+/// Of `/sys` the list of CPUs alone: the C library counts them by it, whatever a process may run on.
+fn sys(place: &Path, cpus: &[u32]) -> Result<()> {
+    make(place)?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mounts::tmpfs(place, flags, "mode=755,size=64k")?;
+    let folder = place.join("devices/system/cpu");
+    fs::create_dir_all(&folder).during(folder.display())?;
+    for name in ["online", "possible", "present"].iter().filter(|_| !cpus.is_empty()) {
+        fs::write(folder.join(name), format!("{}\n", limits::cpu_list(cpus))).during(name)?;
+    }
+    mount_remount(place, flags | MountFlags::RDONLY, "").during("make /sys read-only")
 }
 
 fn make(folder: &Path) -> Result<()> {

@@ -1,8 +1,8 @@
 //! Mounting.
 
 use std::ffi::CString;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -22,21 +22,42 @@ pub fn tmpfs(target: &Path, flags: MountFlags, options: &str) -> Result<()> {
     mount_data("tmpfs", target, flags, options).during(format_args!("mount a tmpfs on {}", target.display()))
 }
 
-/// Shows a folder or file of the host at an inside path, read-only with all that is mounted below it. The place is
-/// made where it is missing, and no link of the image leads out of the new root.
-pub fn bind(root: &Root, host: &Path, inside: &Path) -> Result<()> {
-    let action = || format!("show {} at {}", host.display(), inside.display());
-    let text = inside.to_str().ok_or_else(|| Fault(format!("{}: not UTF-8", inside.display())))?;
-    let folder = fs::metadata(host).during(action())?.is_dir();
-    let place = root.place(text, folder)?;
-    mount_bind_recursive(host, by_fd(&place)).during(action())?;
-    let top = fs::read_link(by_fd(&place)).during(action())?;
-    let table = fs::read_to_string("/proc/self/mountinfo").during(action())?;
-    for (path, flags) in below(&table, &top) {
-        let flags = flags | MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
-        mount_remount(&path, flags, "").during(format_args!("make {} read-only", path.display()))?;
+/// Folders and files of the host that are shown, but not read-only yet: reading the table of mounts is what costs, so
+/// that it is done once for all that do not lie in each other.
+#[derive(Default)]
+#[must_use]
+pub struct Shown(Vec<PathBuf>);
+
+impl Shown {
+    /// Shows a folder or file of the host at an inside path. The place is made where it is missing, and no link of the
+    /// image leads out of the new root.
+    pub fn bind(&mut self, root: &Root, host: &Path, inside: &Path) -> Result<()> {
+        let action = || format!("show {} at {}", host.display(), inside.display());
+        let text = inside.to_str().ok_or_else(|| Fault(format!("{}: not UTF-8", inside.display())))?;
+        let folder = fs::metadata(host).during(action())?.is_dir();
+        let place = root.place(text, folder)?;
+        mount_bind_recursive(host, by_fd(&place)).during(action())?;
+        self.0.push(fs::read_link(by_fd(&place)).during(action())?);
+        Ok(())
     }
-    Ok(())
+
+    /// Makes what is shown read-only, with all that is mounted below it.
+    pub fn seal(self) -> Result<()> {
+        let table = table().during("/proc/self/mountinfo")?;
+        for (path, flags) in below(&table, &self.0) {
+            let flags =
+                flags | MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
+            mount_remount(&path, flags, "").during(format_args!("make {} read-only", path.display()))?;
+        }
+        Ok(())
+    }
+}
+
+/// The table of mounts. It has no size beforehand, and the kernel walks all mounts at each read: read in one go.
+fn table() -> io::Result<String> {
+    let mut table = String::with_capacity(64 << 10);
+    File::open("/proc/self/mountinfo")?.read_to_string(&mut table)?;
+    Ok(table)
 }
 
 /// The path of an open file, for system calls that take only paths.
@@ -44,13 +65,13 @@ pub fn by_fd(fd: &OwnedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", fd.as_raw_fd()))
 }
 
-/// The mounts at and below a path in `/proc/self/mountinfo`, with the flags that a user namespace may not take away.
-fn below(table: &str, top: &Path) -> Vec<(PathBuf, MountFlags)> {
+/// The mounts at and below paths in `/proc/self/mountinfo`, with the flags that a user namespace may not take away.
+fn below(table: &str, tops: &[PathBuf]) -> Vec<(PathBuf, MountFlags)> {
     let fields = |line: &str| {
         let mut fields = line.split(' ').skip(4);
         let path = PathBuf::from(unescape(fields.next()?));
         let options = fields.next()?;
-        path.starts_with(top).then(|| (path, flags(options)))
+        tops.iter().any(|top| path.starts_with(top)).then(|| (path, flags(options)))
     };
     table.lines().filter_map(fields).collect()
 }
@@ -85,13 +106,16 @@ mod tests {
 30 1 8:1 / /a rw,relatime - ext4 /dev/x rw
 31 30 0:9 / /a/b\\040c rw,nosuid,noexec - tmpfs tmpfs rw
 32 1 8:1 / /ab rw - ext4 /dev/x rw
+33 1 8:1 / /c rw - ext4 /dev/x rw
+34 33 8:1 / /c/d rw,noatime - ext4 /dev/x rw
 ";
-        let found = below(table, Path::new("/a"));
+        let found = below(table, &["/a".into(), "/c/d".into()]);
         assert_eq!(
             found,
             [
                 (PathBuf::from("/a"), MountFlags::RELATIME),
-                (PathBuf::from("/a/b c"), MountFlags::NOSUID | MountFlags::NOEXEC)
+                (PathBuf::from("/a/b c"), MountFlags::NOSUID | MountFlags::NOEXEC),
+                (PathBuf::from("/c/d"), MountFlags::NOATIME)
             ]
         );
     }

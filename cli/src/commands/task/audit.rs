@@ -6,9 +6,8 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use memtrial::audit::{self, Report, Severity, Subject};
 use memtrial::dataset::read_tasks;
-use memtrial::sandbox::environment::Environments;
+use memtrial::sandbox::environment::{Base, Environments};
 use memtrial::sandbox::{Backend, Exec, Image, Limits, Mount, Network, Sandbox, Spec};
-use memtrial::study;
 use memtrial::task::{InstanceId, Task};
 use serde::Serialize;
 
@@ -216,7 +215,12 @@ async fn folder_audit(args: &Args, folder: &Path, task: Option<&Task>) -> Result
     }
     let backend = rooms::backend(&args.place.sandbox, &args.place.cache)?;
     // without isolation there are no mounts: commands see the folder where it is
-    let base = study::image(&args.place.base).map_err(|reason| Failure::usage(anyhow!(reason)))?;
+    let base = Base::parse(&args.place.base).map_err(|reason| Failure::usage(anyhow!(reason)))?;
+    let Base::Image(base) = base else {
+        return Err(Failure::usage(anyhow!(
+            "a folder is looked into from host, rootfs:FOLDER or image:NAME"
+        )));
+    };
     let mounts = vec![Mount { host: host.clone(), inside: INSIDE.into() }];
     let subject =
         with_commit(args, Subject::folder(task, INSIDE, task.map(|task| task.solver.base_commit.clone())));

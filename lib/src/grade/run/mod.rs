@@ -41,6 +41,12 @@ pub trait Rooms: Send + Sync {
     /// A fresh sandbox, its environment prepared.
     async fn room(&self, task: &SolverView) -> Result<(Box<dyn Sandbox>, Place), RoomError>;
 
+    /// The published image that a task's sandboxes start on, as `NAME@DIGEST`; `None`: they start on none, or it cannot
+    /// be had, which [`Rooms::room`] tells.
+    async fn image(&self, _task: &SolverView) -> Option<String> {
+        None
+    }
+
     /// What decides how the sandboxes behave (back end, limits), in words: verdicts under another one are not
     /// reused.
     fn label(&self) -> String;
@@ -236,7 +242,8 @@ impl GradeRun<'_> {
         let id = task.id();
         let folder = self.folder(id, repeat);
         let patch = self.source.patch(task);
-        let digest = self.digest(task, patch);
+        let image = self.rooms.image(&task.solver).await;
+        let digest = self.digest(task, patch, image.as_deref());
         let told = |recorded: &Recorded, reused| {
             let (class, reason) = (recorded.graded.class, recorded.graded.reason.clone());
             on_event(Event::Finished { id: id.clone(), repeat, class, reason, reused });
@@ -249,7 +256,7 @@ impl GradeRun<'_> {
         let (graded, attempts) = self.retried(task, patch, on_event, cancel).await;
         let graded = if matches!(self.source, Source::Gold) { graded.of_gold() } else { graded };
         let log_sha256 = hex(&Sha256::digest(&graded.log));
-        let recorded = Recorded { instance_id: id.clone(), digest, log_sha256, attempts, graded };
+        let recorded = Recorded { instance_id: id.clone(), digest, log_sha256, attempts, image, graded };
         save(&folder, patch, &recorded)?;
         told(&recorded, false);
         Ok(recorded)
@@ -295,7 +302,7 @@ impl GradeRun<'_> {
     }
 
     /// What a verdict depends on: one of the same digest is reused.
-    fn digest(&self, task: &Task, patch: Option<&str>) -> String {
+    fn digest(&self, task: &Task, patch: Option<&str>, image: Option<&str>) -> String {
         let gold = matches!(self.source, Source::Gold);
         let empty = matches!(self.source, Source::Empty);
         let parts = (
@@ -306,6 +313,7 @@ impl GradeRun<'_> {
             patch,
             &self.plan.options,
             (gold, empty),
+            image,
         );
         // Of plain data: the writer cannot fail on it.
         let bytes = serde_json::to_vec(&parts).unwrap_or_default();

@@ -24,6 +24,9 @@ pub struct Recorded {
     pub log_sha256: String,
     /// How many sandboxes it took.
     pub attempts: u32,
+    /// The published image that the tests ran in, as `NAME@DIGEST`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
     /// What grading found.
     #[serde(flatten)]
     pub graded: Graded,

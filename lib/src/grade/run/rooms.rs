@@ -17,6 +17,11 @@ impl Rooms for Environments {
         Ok((sandbox, environment.place().clone()))
     }
 
+    async fn image(&self, task: &SolverView) -> Option<String> {
+        let image = self.image_of(task).await.ok()??;
+        Some(format!("{}@{}", image.name, image.digest))
+    }
+
     fn label(&self) -> String {
         Environments::label(self)
     }

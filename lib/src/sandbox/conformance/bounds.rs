@@ -4,20 +4,56 @@ use std::time::Duration;
 
 use futures::FutureExt;
 
-use super::{Bench, Claim, Try, Wrong, bash, must};
-use crate::sandbox::{Exec, SandboxError};
+use super::bench::{Bench, Wrong, bash, exec, must};
+use super::{Claim, Entry};
+use crate::sandbox::{Exec, SandboxError, Spec};
 
-pub(super) fn cases<'a>() -> Vec<(&'static str, Option<Claim>, Try<'a>)> {
+pub(super) fn cases<'a>() -> Vec<Entry<'a>> {
+    let (disk, hidden) = (Some(Claim::Disk), Some(Claim::HiddenDisk));
     vec![
-        ("the memory limit kills, is reported, and the sandbox goes on", Some(Claim::Memory), |bench| {
-            memory(bench).boxed()
+        (
+            "memory-hog",
+            "the memory limit kills, for all processes together too, is reported, and the sandbox goes on",
+            Some(Claim::Memory),
+            |bench| memory(bench).boxed(),
+        ),
+        (
+            "killed-otherwise",
+            "a command that is killed for another reason is not out of memory",
+            None,
+            |bench| not_memory(bench).boxed(),
+        ),
+        (
+            "fork-bomb",
+            "a fork bomb stays within the process limit and ends with its command",
+            Some(Claim::Processes),
+            |bench| fork_bomb(bench).boxed(),
+        ),
+        ("cpu-time", "busy loops get no more than the CPU limit's time", Some(Claim::Cpus), |bench| {
+            cpus(bench).boxed()
         }),
-        ("a command that is killed for another reason is not out of memory", None, |bench| {
-            not_memory(bench).boxed()
+        (
+            "disk-filler",
+            "many large files are stopped: a write fails, or the sandbox ends and says why",
+            Some(Claim::Disk),
+            |bench| disk_filler(bench).boxed(),
+        ),
+        ("disk-removed", "removed files that are still open count as written", hidden, |bench| {
+            filled(bench, REMOVED).boxed()
         }),
-        ("a fork bomb is bounded and ends", Some(Claim::Processes), |bench| fork_bomb(bench).boxed()),
-        ("the CPU limit", Some(Claim::Cpus), |bench| cpus(bench).boxed()),
-        ("the disk limit", Some(Claim::Disk), |bench| disk(bench).boxed()),
+        ("disk-deep", "files in folders deeper than a path is long count as written", hidden, |bench| {
+            filled(bench, DEEP).boxed()
+        }),
+        ("inode-filler", "empty files without end are stopped", Some(Claim::Entries), |bench| {
+            filled(bench, EMPTY).boxed()
+        }),
+        ("memory-files", "files in /dev/shm are bounded", disk, |bench| memory_files(bench).boxed()),
+        (
+            "cpu-count",
+            "nproc and the C library count the CPUs of the limit, rounded up",
+            Some(Claim::CpuCount),
+            |bench| cpu_count(bench).boxed(),
+        ),
     ]
 }
 
@@ -50,7 +86,7 @@ async fn fork_bomb(bench: &Bench<'_>) -> Result<(), Wrong> {
     let mut sandbox = bench.start_with(|spec| spec.limits.processes = 48).await?;
     let bomb = "b() { b | b & }; b 2>/dev/null & until ((SECONDS >= 2)); do p=(/proc/[0-9]*); \
                 ((${#p[@]} > most)) && most=${#p[@]}; done; echo $most";
-    let output = sandbox.exec(&Exec::bash(bomb, "/").timeout(Duration::from_secs(20))).await?;
+    let output = exec(&mut sandbox, &Exec::bash(bomb, "/").timeout(Duration::from_secs(20))).await?;
     let text = output.text();
     let most = text.lines().rev().find_map(|line| line.trim().parse::<u32>().ok());
     must(most.is_some_and(|most| (20..=96).contains(&most)), (output.ended, most, &text))?;
@@ -82,14 +118,60 @@ fn seconds(text: &str) -> Option<f64> {
     Some(minutes.parse::<f64>().ok()? * 60.0 + seconds.parse::<f64>().ok()?)
 }
 
-/// Many files: one alone is bounded more simply. Either the write fails, or the sandbox ends and says why.
-async fn disk(bench: &Bench<'_>) -> Result<(), Wrong> {
-    let mut sandbox = bench.start_with(|spec| spec.limits.disk = 32 << 20).await?;
-    let fill = "for i in {1..50}; do head -c 4000000 /dev/zero > /tmp/f$i || exit 9; done; sleep 50";
-    match sandbox.exec(&Exec::bash(fill, "/")).await {
-        Ok(output) => must(output.ended.code() == Some(9), &output),
-        Err(SandboxError::Lost { reason, .. }) => must(reason.contains("disk limit"), reason),
-        Err(other) => Err(other.into()),
-    }?;
+/// Many files: one alone is bounded more simply.
+const MANY: &str = "for i in {1..50}; do head -c 4000000 /dev/zero > /tmp/f$i || exit 9; done; sleep 50";
+
+const REMOVED: &str = "for i in {1..50}; do exec {file}>/tmp/f; rm /tmp/f; head -c 4000000 /dev/zero >&$file || exit 9; \
+     done; sleep 50";
+
+const DEEP: &str = "n=$(printf %0200d 0); cd /tmp; for i in {1..30}; do mkdir $n && cd $n || exit 8; done 2>/dev/null; \
+     for i in {1..50}; do head -c 4000000 /dev/zero > f$i || exit 9; done; sleep 50";
+
+/// In folders of a few hundred, which are quick to make.
+const EMPTY: &str = "i=0; while ((i < 400)); do mkdir /tmp/d$i && cd /tmp/d$i && \
+     for j in {1..250}; do : > f$j || exit 9; done || exit 9; i=$((i + 1)); done 2>/dev/null; sleep 50";
+
+async fn disk_filler(bench: &Bench<'_>) -> Result<(), Wrong> {
+    filled(bench, MANY).await
+}
+
+/// Either a write fails, or the sandbox ends and says why: with much memory beside the disk, and with little, where what
+/// is written may have to go elsewhere.
+async fn filled(bench: &Bench<'_>, script: &str) -> Result<(), Wrong> {
+    for memory in [512 << 20, 60 << 20] {
+        let change = |spec: &mut Spec| (spec.limits.disk, spec.limits.memory) = (32 << 20, memory);
+        let mut sandbox = bench.start_with(change).await?;
+        let fill = Exec::bash(script, "/").timeout(Duration::from_secs(100));
+        match exec(&mut sandbox, &fill).await {
+            Ok(output) => must(output.ended.code() == Some(9), (output.ended, output.text())),
+            Err(SandboxError::Lost { reason, .. }) => must(reason.contains("disk limit"), reason),
+            Err(other) => Err(other.into()),
+        }?;
+        sandbox.close().await?;
+    }
+    Ok(())
+}
+
+async fn memory_files(bench: &Bench<'_>) -> Result<(), Wrong> {
+    let mut sandbox = bench.start_with(|spec| spec.limits.memory = 96 << 20).await?;
+    let output = bash(&mut sandbox, "head -c 200000000 /dev/zero > /dev/shm/filler").await?;
+    must(!output.success(), (output.ended, output.out_of_memory, output.text()))?;
+    let output = bash(&mut sandbox, "rm -f /dev/shm/filler; echo alive").await?;
+    must(output.text() == "alive\n", &output)?;
     Ok(sandbox.close().await?)
+}
+
+async fn cpu_count(bench: &Bench<'_>) -> Result<(), Wrong> {
+    let here = std::thread::available_parallelism().map_or(1, usize::from);
+    for (limit, expected) in [(0.5, 1), (1.0, 1), (1.5, 2), (2.0, 2)] {
+        let mut sandbox = bench.start_with(|spec| spec.limits.cpus = limit).await?;
+        // Not every system has `getconf`.
+        let count = "nproc; command -v getconf >/dev/null && getconf _NPROCESSORS_ONLN; true";
+        let text = bash(&mut sandbox, count).await?.text();
+        let counts: Vec<usize> = text.lines().filter_map(|line| line.parse().ok()).collect();
+        let right = counts.iter().all(|count| *count == expected.min(here));
+        must(right && !counts.is_empty(), ("limit", limit, "counted", &counts))?;
+        sandbox.close().await?;
+    }
+    Ok(())
 }

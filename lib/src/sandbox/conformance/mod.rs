@@ -1,19 +1,23 @@
 //! What every back end must hold, case by case, against real commands: for this crate's own back ends and for those of
-//! others.
+//! others. `memtrial sandbox check` is the same on the command line.
 
+mod bench;
 mod bounds;
 mod commands;
 mod files;
-mod isolation;
+mod kernel;
+mod outside;
 mod trees;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
 use futures::future::BoxFuture;
 use serde::Serialize;
 
-use super::{Backend, Exec, Image, Limits, Network, Output, Sandbox, SandboxError, Spec};
+use super::{Backend, Image};
+use bench::{Bench, SEEN, Wrong};
 
 /// What a suite runs with.
 #[derive(Debug, Clone)]
@@ -24,8 +28,29 @@ pub struct Options {
     pub scratch: PathBuf,
     /// Files that the caller has planted on the host, in the home folder and in `/var`: none may be found inside.
     pub canaries: Vec<Canary>,
-    /// What the back end does not promise here.
+    /// The caller's environment variables: none may be found inside.
+    pub environment: BTreeMap<String, String>,
+    /// How to start a second process of the caller; none: what outlives a killed one is not tried.
+    pub holder: Option<Holder>,
+    /// What the back end does not promise here: [`super::Health::unclaimed`].
     pub unclaimed: Vec<Claim>,
+    /// The cases to run, by name; none: all.
+    pub only: Vec<String>,
+}
+
+impl Options {
+    /// All cases on this image, everything promised, nothing planted.
+    pub fn new(image: Image, scratch: PathBuf) -> Self {
+        Self {
+            image,
+            scratch,
+            canaries: Vec::new(),
+            environment: BTreeMap::new(),
+            holder: None,
+            unclaimed: Vec::new(),
+            only: Vec::new(),
+        }
+    }
 }
 
 /// A file of the host that no sandbox may see.
@@ -37,30 +62,69 @@ pub struct Canary {
     pub word: String,
 }
 
+/// A program that starts a sandbox of the same back end, runs `sleep NUMBER` in it and waits. It is killed while it does.
+#[derive(Debug, Clone)]
+pub struct Holder {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments; `{number}` in one stands for the number.
+    pub arguments: Vec<String>,
+    /// Environment variables besides its own; `{number}` likewise.
+    pub environment: BTreeMap<String, String>,
+}
+
 /// A promise that not every back end can make everywhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Claim {
-    /// Commands reach neither the host's files nor its network nor the runner.
+    /// Commands reach neither the host's files nor its network, processes and kernel, nor the runner.
     Isolation,
     /// Memory is bounded for the sandbox as a whole, and a kill is reported.
     Memory,
     /// Processes are bounded.
     Processes,
-    /// CPUs are bounded.
+    /// CPU time is bounded.
     Cpus,
+    /// Programs see as many CPUs as they have.
+    CpuCount,
     /// What is written is bounded.
     Disk,
+    /// So are files, folders and links, however small.
+    Entries,
+    /// So is what lies in removed files that are still open, and in folders deeper than a path is long.
+    HiddenDisk,
+    /// Nothing outlives a killed memtrial on this machine.
+    Orphans,
+}
+
+impl Claim {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Isolation,
+        Self::Memory,
+        Self::Processes,
+        Self::Cpus,
+        Self::CpuCount,
+        Self::Disk,
+        Self::Entries,
+        Self::HiddenDisk,
+        Self::Orphans,
+    ];
 }
 
 /// A row of the table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Case {
-    /// What was tried.
+    /// Its name.
     pub name: &'static str,
+    /// What it demands.
+    pub demand: &'static str,
+    /// The promise that it rests on; `None`: it is no sandbox otherwise.
+    pub claim: Option<Claim>,
     /// What came of it.
     pub outcome: Outcome,
-    /// What was seen instead, where it failed.
-    pub detail: String,
+    /// What was seen last, or instead of what must be.
+    pub evidence: String,
 }
 
 /// How a case went.
@@ -82,99 +146,79 @@ impl fmt::Display for Case {
             Outcome::Failed => "FAILED",
             Outcome::Unclaimed => "unclaimed",
         };
-        write!(f, "{outcome:9} {}", self.name)?;
-        if self.detail.is_empty() { Ok(()) } else { write!(f, ": {}", self.detail) }
+        write!(f, "{outcome:9} {:24} {}", self.name, self.demand)?;
+        if self.evidence.is_empty() { Ok(()) } else { write!(f, "\n{:34} {}", "", self.evidence) }
     }
 }
 
-/// Runs every case, one after the other, each in sandboxes of its own.
-pub async fn run(backend: &dyn Backend, options: &Options) -> Vec<Case> {
+/// The names of all cases, in order.
+pub fn names() -> Vec<&'static str> {
+    cases().into_iter().map(|(name, ..)| name).collect()
+}
+
+/// Runs the cases, one after the other, each in sandboxes of its own. Each row of the table is shown as it comes.
+pub async fn run(backend: &dyn Backend, options: &Options, mut show: impl FnMut(&Case) + Send) -> Vec<Case> {
     let bench = Bench { backend, options };
     let mut table = Vec::new();
-    for (name, claim, case) in cases() {
-        let (outcome, detail) = if claim.is_some_and(|claim| options.unclaimed.contains(&claim)) {
+    for (name, demand, claim, case) in cases() {
+        if !options.only.is_empty() && !options.only.iter().any(|only| only == name) {
+            continue;
+        }
+        let (outcome, evidence) = if claim.is_some_and(|claim| unclaimed(options, claim)) {
             (Outcome::Unclaimed, String::new())
         } else {
-            match case(&bench).await {
-                Ok(()) => (Outcome::Passed, String::new()),
-                Err(Wrong(detail)) => (Outcome::Failed, detail),
+            let tried = async {
+                let ended = case(&bench).await;
+                (ended, SEEN.with(std::cell::RefCell::take))
+            };
+            match SEEN.scope(Default::default(), tried).await {
+                (Ok(()), seen) => (Outcome::Passed, seen),
+                (Err(Wrong(instead)), _) => (Outcome::Failed, instead),
             }
         };
-        table.push(Case { name, outcome, detail });
+        let row = Case { name, demand, claim, outcome, evidence };
+        show(&row);
+        table.push(row);
     }
     table
 }
 
+fn unclaimed(options: &Options, claim: Claim) -> bool {
+    options.unclaimed.contains(&claim) || claim == Claim::Orphans && options.holder.is_none()
+}
+
 type Try<'a> = fn(&'a Bench<'a>) -> BoxFuture<'a, Result<(), Wrong>>;
 
-/// All cases, with the promise that each rests on.
-fn cases<'a>() -> Vec<(&'static str, Option<Claim>, Try<'a>)> {
-    let groups: [Vec<(&'static str, Option<Claim>, Try<'a>)>; 5] =
-        [commands::cases(), trees::cases(), bounds::cases(), files::cases(), isolation::cases()];
+/// A case: its name, what it demands, the promise that it rests on, how it is tried.
+type Entry<'a> = (&'static str, &'static str, Option<Claim>, Try<'a>);
+
+fn cases<'a>() -> Vec<Entry<'a>> {
+    let groups: [Vec<Entry<'a>>; 6] = [
+        commands::cases(),
+        trees::cases(),
+        bounds::cases(),
+        files::cases(),
+        outside::cases(),
+        kernel::cases(),
+    ];
     groups.into_iter().flatten().collect()
 }
 
-/// What was seen instead of what must be.
-struct Wrong(String);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl From<SandboxError> for Wrong {
-    fn from(error: SandboxError) -> Self {
-        Self(error.to_string())
-    }
-}
-
-impl From<std::io::Error> for Wrong {
-    fn from(error: std::io::Error) -> Self {
-        Self(error.to_string())
-    }
-}
-
-/// Fails a case unless something holds.
-fn must(holds: bool, otherwise: impl fmt::Debug) -> Result<(), Wrong> {
-    if holds { Ok(()) } else { Err(Wrong(format!("{otherwise:?}").chars().take(2000).collect())) }
-}
-
-/// What cases run on.
-struct Bench<'a> {
-    backend: &'a dyn Backend,
-    options: &'a Options,
-}
-
-impl Bench<'_> {
-    /// A sandbox with modest bounds.
-    async fn start(&self) -> Result<Box<dyn Sandbox>, Wrong> {
-        self.start_with(|_| {}).await
-    }
-
-    async fn start_with(&self, change: impl FnOnce(&mut Spec)) -> Result<Box<dyn Sandbox>, Wrong> {
-        let mut spec = Spec {
-            image: self.options.image.clone(),
-            limits: Limits { memory: 512 << 20, processes: 256, cpus: 2.0, disk: 1 << 30 },
-            network: Network::None,
-            mounts: Vec::new(),
-            keep: false,
+    #[test]
+    fn every_case_has_a_name_of_its_own() {
+        let mut names = names();
+        let count = names.len();
+        assert!(count >= 40, "{count}");
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        let fits = |name: &&str| {
+            name.bytes().all(|byte| byte.is_ascii_lowercase() || b"-0123456789".contains(&byte))
         };
-        change(&mut spec);
-        Ok(self.backend.start(&spec).await?)
+        assert!(names.iter().all(fits), "{names:?}");
     }
-}
-
-/// Runs a shell command at the root.
-async fn bash(sandbox: &mut Box<dyn Sandbox>, command: &str) -> Result<Output, Wrong> {
-    Ok(sandbox.exec(&Exec::bash(command, "/")).await?)
-}
-
-/// A number for `sleep` by which its process can be found, on the whole machine where there is no isolation.
-fn mark() -> u64 {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    u64::from(std::process::id()) * 1000 + 100_000_000_000 + COUNT.fetch_add(1, Ordering::Relaxed)
-}
-
-/// Fails where a process with this mark still runs. The pattern does not match its own command line.
-async fn must_be_gone(sandbox: &mut Box<dyn Sandbox>, mark: u64) -> Result<(), Wrong> {
-    let (front, last) = (mark / 10, mark % 10);
-    let found =
-        bash(sandbox, &format!("grep -l 'sleep.{front}[{last}]' /proc/[0-9]*/cmdline 2>/dev/null")).await?;
-    must(found.bytes.is_empty(), ("still running", found.text()))
 }

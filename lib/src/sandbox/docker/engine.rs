@@ -40,10 +40,20 @@ impl Engine {
 
     /// Runs a command and returns what it printed.
     pub(super) async fn run(&self, action: &str, arguments: &[&str]) -> Result<String, SandboxError> {
+        self.run_for(action, arguments, PATIENCE).await
+    }
+
+    /// The same with another deadline.
+    pub(super) async fn run_for(
+        &self,
+        action: &str,
+        arguments: &[&str],
+        patience: Duration,
+    ) -> Result<String, SandboxError> {
         let mut command = self.command(arguments.iter().copied());
         command.stdin(Stdio::null()).kill_on_drop(true).process_group(0);
-        let output = match timeout(PATIENCE, command.output()).await {
-            Err(_) => return Err(failed(action, format!("no answer within {} s", PATIENCE.as_secs()))),
+        let output = match timeout(patience, command.output()).await {
+            Err(_) => return Err(failed(action, format!("no answer within {} s", patience.as_secs()))),
             Ok(Err(error)) => return Err(self.missing(&error.to_string())),
             Ok(Ok(output)) => output,
         };

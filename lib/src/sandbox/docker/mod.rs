@@ -1,13 +1,16 @@
 //! The back end `docker`: containers of Docker or Podman through their command line. The runner is a container's main
 //! process and speaks over its standard streams, so that a remote engine will do.
 
+mod cpus;
+mod disk;
 mod engine;
+mod images;
 mod owner;
 
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,9 +18,13 @@ use rustix::process::{Resource, getrlimit};
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 
+use super::conformance::Claim;
+use super::images::{ImageSettings, Images};
+use super::limits::Lease;
 use super::link::Link;
 use super::namespaces::{check_key, unique};
 use super::{Backend, Exec, Health, Image, NOT_KEPT, Network, Output, Sandbox, SandboxError, Spec, program};
+use cpus::Cpus;
 use engine::{Engine, qualified};
 
 const NAME: &str = "docker";
@@ -35,8 +42,6 @@ const CAPABILITIES: [&str; 9] = [
     "NET_BIND_SERVICE",
     "SYS_CHROOT",
 ];
-/// How often what a container wrote is measured.
-const DISK_CHECK: Duration = Duration::from_secs(10);
 /// How long removing leftovers may take.
 const CLEARING: Duration = Duration::from_secs(60);
 
@@ -44,7 +49,10 @@ const CLEARING: Duration = Duration::from_secs(60);
 pub struct Docker {
     engine: Engine,
     cache: PathBuf,
+    settings: ImageSettings,
+    images: OnceLock<Arc<Images>>,
     cleared: OnceCell<()>,
+    cpus: OnceCell<Option<Cpus>>,
 }
 
 impl Docker {
@@ -52,7 +60,15 @@ impl Docker {
     pub fn new(program: impl Into<PathBuf>, cache: PathBuf) -> Self {
         let cache = std::path::absolute(&cache).unwrap_or(cache);
         let engine = Engine { program: program.into(), host: None, folder: cache.clone() };
-        Self { engine, cache, cleared: OnceCell::new() }
+        let (settings, images) = (ImageSettings::default(), OnceLock::new());
+        Self { engine, cache, settings, images, cleared: OnceCell::new(), cpus: OnceCell::new() }
+    }
+
+    /// Fetches and keeps published images in this way.
+    #[must_use]
+    pub fn images(mut self, settings: ImageSettings) -> Self {
+        self.settings = settings;
+        self
     }
 
     /// Speaks to the engine at this address (`DOCKER_HOST`) instead of the environment's.
@@ -60,6 +76,11 @@ impl Docker {
     pub fn host(mut self, address: impl Into<String>) -> Self {
         self.engine.host = Some(address.into());
         self
+    }
+
+    /// What the engine's machine has, asked for once.
+    async fn cpus(&self) -> Option<&Cpus> {
+        self.cpus.get_or_init(|| Cpus::of(&self.engine)).await.as_ref()
     }
 
     /// Removes containers that dead processes of memtrial left. Returns how many.
@@ -120,7 +141,14 @@ impl Docker {
             program::runner(&self.cache).map_err(|error| failed("lay out the runner", error.to_string()))?;
         let image = self.image(&spec.image).await?;
         let name = format!("memtrial-{}", unique());
-        let arguments = create(spec, &name, &image);
+        let cpus = self.cpus().await;
+        let lease = cpus.map_or_else(Lease::default, |cpus| cpus.lend(spec.limits.cpus));
+        let mut flags = Vec::new();
+        if let Some(cpus) = cpus {
+            let given = cpus.flags(&lease, &self.cache);
+            flags = given.map_err(|error| failed("lay out the list of CPUs", error.to_string()))?;
+        }
+        let arguments = create(spec, flags, &name, &image);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         self.engine.run("create a container", &arguments).await?;
         // From here on the container goes when this does.
@@ -137,8 +165,9 @@ impl Docker {
         }
         let excess = Arc::new(Mutex::new(None));
         let watch =
-            watch_disk(self.engine.clone(), guard.name.clone(), spec.limits.disk, Arc::clone(&excess));
-        Ok(DockerSandbox { link, keep: spec.keep, container: guard, excess, watch: tokio::spawn(watch) })
+            disk::watch(self.engine.clone(), guard.name.clone(), spec.limits.clone(), Arc::clone(&excess));
+        let watch = tokio::spawn(watch);
+        Ok(DockerSandbox { link, keep: spec.keep, container: guard, excess, watch, _cpus: lease })
     }
 }
 
@@ -162,7 +191,7 @@ fn layer(key: &str) -> Result<String, SandboxError> {
 }
 
 /// The arguments that create a container. Nothing of it goes through the engine's log: all output would be kept there.
-fn create(spec: &Spec, name: &str, image: &str) -> Vec<String> {
+fn create(spec: &Spec, cpus: Vec<String>, name: &str, image: &str) -> Vec<String> {
     let limits = &spec.limits;
     let memory = limits.memory.to_string();
     let mut flags = BTreeMap::from([
@@ -187,7 +216,9 @@ fn create(spec: &Spec, name: &str, image: &str) -> Vec<String> {
     arguments.extend(flags.into_iter().map(|(flag, value)| format!("{flag}={value}")));
     arguments.extend(CAPABILITIES.map(|capability| format!("--cap-add={capability}")));
     arguments.push(format!("--ulimit=fsize={0}:{0}", limits.disk));
-    arguments.push("--ulimit=core=0:0".to_owned());
+    // As the runner sets it in the other back ends, which says why not zero.
+    arguments.push("--ulimit=core=1:1".to_owned());
+    arguments.extend(cpus);
     // Podman's own defaults may lie above what this process may grant, which then fails.
     for (name, resource, most) in [("nofile", Resource::Nofile, 65_536), ("nproc", Resource::Nproc, 32_768)] {
         let limit = getrlimit(resource).maximum.unwrap_or(most).min(most);
@@ -199,21 +230,6 @@ fn create(spec: &Spec, name: &str, image: &str) -> Vec<String> {
     }
     arguments.extend([image.to_owned(), "serve".to_owned()]);
     arguments
-}
-
-/// Kills a container that has written more than it may, and says so. Few storage drivers can bound it themselves.
-async fn watch_disk(engine: Engine, name: String, limit: u64, excess: Arc<Mutex<Option<String>>>) {
-    let arguments = ["container", "inspect", "--size", "--format", "{{.SizeRw}}", &name];
-    loop {
-        tokio::time::sleep(DISK_CHECK).await;
-        let Ok(size) = engine.run("measure a container", &arguments).await else { continue };
-        if size.parse::<u64>().is_ok_and(|size| size > limit) {
-            let reason = format!("it wrote more than its disk limit of {limit} bytes");
-            *excess.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
-            let _ = engine.run("end a container", &["kill", &name]).await;
-            return;
-        }
-    }
 }
 
 #[async_trait]
@@ -231,15 +247,14 @@ impl Backend for Docker {
         let version = match self.engine.run("ask for its version", &["version", "--format", format]).await {
             Ok(version) => version,
             Err(error) => {
-                let mend = Some(engine::START.to_owned());
-                return Health { works: false, notes: vec![reason(&error)], mend };
+                return Health::fails(reason(&error), Some(engine::START.to_owned()));
             }
         };
         let mut notes = vec![format!("{} {version}", self.engine.program.display())];
         match self.clear_stale().await {
             Ok(0) => {}
             Ok(count) => notes.push(format!("{count} left-over containers removed")),
-            Err(error) => return Health { works: false, notes: vec![reason(&error)], mend: None },
+            Err(error) => return Health::fails(reason(&error), None),
         }
         if let Ok(info) =
             self.engine.run("ask for its limits", &["info", "--format", "{{json .Warnings}}"]).await
@@ -248,11 +263,24 @@ impl Backend for Docker {
             notes.extend(warnings.unwrap_or_default());
         }
         notes.push("the disk limit is measured every 10 s, and exact for one file".to_owned());
-        Health { works: true, notes, mend: None }
+        let mut unclaimed = vec![Claim::HiddenDisk];
+        if !self.cpus().await.is_some_and(|cpus| cpus.local) {
+            notes.push("the engine is not on this machine: the C library counts all of its CPUs".to_owned());
+            unclaimed.extend([Claim::CpuCount, Claim::Orphans]);
+        }
+        Health { unclaimed, ..Health::works(notes) }
     }
 
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>, SandboxError> {
         Ok(Box::new(self.open(spec).await?))
+    }
+
+    fn images(&self) -> Option<Arc<Images>> {
+        let make = || {
+            let pulls = images::Pulls::new(self.engine.clone(), self.settings.clone());
+            Arc::new(Images::new(self.cache.join(NAME).join("images"), pulls, self.settings.clone()))
+        };
+        Some(self.images.get_or_init(make).clone())
     }
 
     async fn has_layer(&self, key: &str) -> Result<bool, SandboxError> {
@@ -326,6 +354,7 @@ struct DockerSandbox {
     container: Container,
     excess: Arc<Mutex<Option<String>>>,
     watch: JoinHandle<()>,
+    _cpus: Lease,
 }
 
 impl DockerSandbox {
@@ -390,10 +419,11 @@ mod tests {
             mounts: vec![Mount { host: "/a,b".into(), inside: "/c".into() }],
             keep: false,
         };
-        let arguments = create(&spec, "n", "sha256:1").join("\n");
+        let arguments = create(&spec, vec!["--cpuset-cpus=1".to_owned()], "n", "sha256:1").join("\n");
         for expected in [
             "--cap-drop=ALL",
             "--cpus=0.50",
+            "--cpuset-cpus=1",
             "--memory=1073741824",
             "--memory-swap=1073741824",
             "--network=none",

@@ -4,6 +4,7 @@
 //! every trial and every grading starts on it, without network, and is dropped in one step.
 
 pub mod history;
+mod published;
 mod recipe;
 mod repository;
 
@@ -17,7 +18,10 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
+pub use published::Naming;
+
 use self::history::{History, HistoryError};
+use super::images::{Held, ImageError};
 use super::{Backend, Exec, Image, Limits, Mount, Network, Place, Sandbox, SandboxError, Spec};
 use crate::task::SolverView;
 
@@ -56,6 +60,24 @@ pub enum EnvironmentError {
         /// The end of the output.
         output: String,
     },
+    /// The task's published image cannot be had.
+    #[error("{task}: {source}")]
+    Image {
+        /// The task.
+        task: String,
+        /// Why.
+        source: ImageError,
+    },
+    /// The task's published image is not what it should be.
+    #[error("{task}: image {image}: {reason}")]
+    Published {
+        /// The task.
+        task: String,
+        /// The image.
+        image: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// A file of the host cannot be read or written.
     #[error("{path}: {source}")]
     Io {
@@ -69,14 +91,51 @@ pub enum EnvironmentError {
     Sandbox(#[from] SandboxError),
 }
 
+/// What environments start on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub enum Base {
+    /// The same for every task; the recipe is installed on it.
+    Image(Image),
+    /// The image that was published for the task, as it is.
+    Published(Naming),
+}
+
+impl Base {
+    /// Reads `host`, `rootfs:FOLDER`, `image:NAME`, `published` or `published:swe-bench`.
+    ///
+    /// # Errors
+    /// When it is none of these.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let image = match text.split_once(':') {
+            None if text == "host" => Image::Host,
+            None if text == "published" => return Ok(Self::Published(Naming::Row)),
+            Some(("published", "swe-bench")) => return Ok(Self::Published(Naming::SweBench)),
+            Some(("rootfs", folder)) if !folder.is_empty() => Image::Rootfs(folder.into()),
+            Some(("image", name)) if !name.is_empty() => Image::Container(name.into()),
+            _ => {
+                return Err(format!(
+                    "sandbox base {text:?}: expected host, rootfs:FOLDER, image:NAME, published or published:swe-bench"
+                ));
+            }
+        };
+        Ok(Self::Image(image))
+    }
+}
+
+impl From<Image> for Base {
+    fn from(image: Image) -> Self {
+        Self::Image(image)
+    }
+}
+
 /// How environments are built.
 #[derive(Debug, Clone, Serialize)]
 pub struct Settings {
     /// The folder of bare clones: `<owner>+<name>/repo`, `<owner>__<name>.git` or `<owner>/<name>.git`.
     #[serde(skip)]
     pub repos: PathBuf,
-    /// What every environment starts on.
-    pub base: Image,
+    /// What environments start on.
+    pub base: Base,
     /// Read-only folders of the host: toolchains. Where one holds `bin`, it is on the path.
     pub mounts: Vec<Mount>,
     /// Environment variables of every task's installation, agent and tests; the recipe's own win.
@@ -91,10 +150,10 @@ pub struct Settings {
 
 impl Settings {
     /// The usual settings for a base.
-    pub fn new(repos: PathBuf, base: Image) -> Self {
+    pub fn new(repos: PathBuf, base: impl Into<Base>) -> Self {
         Self {
             repos,
-            base,
+            base: base.into(),
             mounts: Vec::new(),
             env: BTreeMap::new(),
             limits: Limits::default(),
@@ -117,12 +176,14 @@ pub struct Environments {
     settings: Settings,
     /// One lock a layer: jobs that need the same environment wait for one build. It holds the layer, once that is there.
     building: Mutex<HashMap<String, Arc<Mutex<Option<String>>>>>,
+    /// Where the repository lies in layers of published images, by key.
+    places: Mutex<HashMap<String, Place>>,
 }
 
 impl Environments {
     /// Environments of one back end.
     pub fn new(backend: Arc<dyn Backend>, settings: Settings) -> Self {
-        Self { backend, settings, building: Mutex::default() }
+        Self { backend, settings, building: Mutex::default(), places: Mutex::default() }
     }
 
     /// What decides how its sandboxes behave, in words.
@@ -135,10 +196,14 @@ impl Environments {
     /// # Errors
     /// When the repository is missing, shows the future, or the installation fails; nothing is kept then.
     pub async fn prepare(&self, task: &SolverView) -> Result<Environment, EnvironmentError> {
+        let image = match &self.settings.base {
+            Base::Image(image) => image,
+            Base::Published(naming) => return self.published(task, *naming).await,
+        };
         let toolchains: Vec<String> =
             self.settings.mounts.iter().map(|mount| mount.inside.to_string_lossy().into_owned()).collect();
         let plan = recipe::plan(task, &toolchains, &self.settings.env);
-        let key = self.key(task, &plan);
+        let key = self.key(task, image, &plan);
         let turn = self.building.lock().await.entry(key.clone()).or_default().clone();
         let mut turn = turn.lock().await;
         let layer = match turn.as_ref() {
@@ -147,7 +212,7 @@ impl Environments {
                 if !self.backend.has_layer(&key).await? {
                     let _alone = self.among_processes(&key).await?;
                     if !self.backend.has_layer(&key).await? {
-                        self.build(task, &plan, &key).await?;
+                        self.build(task, image, &plan, &key).await?;
                     }
                 }
                 turn.insert(self.latest(&key).await?.0).clone()
@@ -155,9 +220,10 @@ impl Environments {
         };
         Ok(Environment {
             backend: self.backend.clone(),
-            spec: Spec { image: Image::Layer(layer), network: Network::None, ..self.spec(false) },
+            spec: Spec { network: Network::None, ..self.spec(Image::Layer(layer), false) },
             place: Place { workdir: WORKDIR.into(), env: plan.env },
             key,
+            held: None,
         })
     }
 
@@ -213,8 +279,8 @@ impl Environments {
     }
 
     /// The digest of all that goes into a task's environment, in hex.
-    fn key(&self, task: &SolverView, plan: &recipe::Plan) -> String {
-        let base = match &self.settings.base {
+    fn key(&self, task: &SolverView, image: &Image, plan: &recipe::Plan) -> String {
+        let base = match image {
             // an upgraded host is another base
             Image::Host => format!("host {:?}", ["/usr/bin", "/usr/lib", "/etc/os-release"].map(modified)),
             Image::Rootfs(dir) => format!("rootfs {} {:?}", dir.display(), modified(dir)),
@@ -227,9 +293,9 @@ impl Environments {
         digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    fn spec(&self, keep: bool) -> Spec {
+    fn spec(&self, image: Image, keep: bool) -> Spec {
         Spec {
-            image: self.settings.base.clone(),
+            image,
             limits: self.settings.limits.clone(),
             network: self.settings.install_network,
             mounts: self.settings.mounts.clone(),
@@ -237,7 +303,13 @@ impl Environments {
         }
     }
 
-    async fn build(&self, task: &SolverView, plan: &recipe::Plan, key: &str) -> Result<(), EnvironmentError> {
+    async fn build(
+        &self,
+        task: &SolverView,
+        image: &Image,
+        plan: &recipe::Plan,
+        key: &str,
+    ) -> Result<(), EnvironmentError> {
         let clone = repository::find(&self.settings.repos, &task.repo)?;
         let scratch = tempfile::tempdir()
             .map_err(|source| EnvironmentError::Io { path: "the temporary folder".into(), source })?;
@@ -245,7 +317,7 @@ impl Environments {
         let bytes = fs_err::tokio::read(&bundle.path)
             .await
             .map_err(|source| EnvironmentError::Io { path: bundle.path.clone(), source })?;
-        let mut sandbox = self.backend.start(&self.spec(true)).await?;
+        let mut sandbox = self.backend.start(&self.spec(image.clone(), true)).await?;
         let work = Work { task, plan, timeout: self.settings.install_timeout };
         match work.all(sandbox.as_mut(), &bundle, &bytes).await {
             Ok(()) => Ok(self.backend.commit(sandbox, key).await?),
@@ -330,6 +402,9 @@ impl Work<'_> {
 }
 
 /// Clones the bundle into the work folder: no remote, no reflog, no FETCH_HEAD.
+///
+/// Files get the commit's date: where git finds one of the same second as its index, it reads the file to tell whether
+/// it changed, in every sandbox again.
 const CHECK_OUT: &str = r#"set -eu
 branch=$1 base=$2
 git config --system --add safe.directory '*' 2>/dev/null || git config --global --add safe.directory '*'
@@ -341,6 +416,8 @@ git -c protocol.file.allow=always fetch -q --no-write-fetch-head --update-head-o
   'refs/heads/*:refs/heads/*' 'refs/tags/*:refs/tags/*'
 rm -f /tmp/repository.bundle
 git reset -q --hard "$base"
+git ls-files -z | xargs -0 -r touch -h -c -d "@$(git log -1 --format=%ct)"
+git update-index -q --refresh || true
 rm -f .git/ORIG_HEAD
 "#;
 
@@ -362,6 +439,8 @@ pub struct Environment {
     place: Place,
     /// The digest of what it was built from.
     key: String,
+    /// A published image, held while this or a sandbox on it lives.
+    held: Option<Arc<Held>>,
 }
 
 impl Environment {
@@ -370,7 +449,11 @@ impl Environment {
     /// # Errors
     /// When the back end fails.
     pub async fn start(&self) -> Result<Box<dyn Sandbox>, SandboxError> {
-        self.backend.start(&self.spec).await
+        let inner = self.backend.start(&self.spec).await?;
+        Ok(match &self.held {
+            Some(held) => Box::new(published::Keeping { inner, held: held.clone() }),
+            None => inner,
+        })
     }
 
     /// Starts a fresh sandbox on it, without network, that [`Environments::replace`] may keep.

@@ -95,6 +95,11 @@ impl Layers {
         Ok(())
     }
 
+    /// Bytes on disk of what a layer holds.
+    pub(super) fn bytes(&self, key: &str) -> u64 {
+        self.folder(key).map_or(0, |folder| disk_bytes(&folder))
+    }
+
     fn is_dropped(&self, key: &str) -> bool {
         self.folder(key).is_ok_and(|folder| folder.join("dropped").exists())
     }
@@ -126,6 +131,14 @@ impl Layers {
         file.lock()?;
         Ok(file)
     }
+}
+
+fn disk_bytes(path: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(found) = fs::symlink_metadata(path) else { return 0 };
+    let below = if found.is_dir() { fs::read_dir(path).ok() } else { None };
+    let below = below.into_iter().flatten().flatten().map(|entry| disk_bytes(&entry.path()));
+    found.blocks() * 512 + below.sum::<u64>()
 }
 
 /// A key becomes the name of a folder or of an image's tag.

@@ -1,24 +1,31 @@
 //! The back end `namespaces`: kernel namespaces, overlays and control groups, without a daemon, as root or as an
 //! ordinary user.
 
+mod images;
 mod layers;
 mod scratch;
 
 use std::any::Any;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use fs_err as fs;
 use memtrial_runner::enter::{self, Base, Bind, Bounds, Enter, Upper};
 use tokio::process::Command;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, Semaphore};
 
+use super::conformance::Claim;
+use super::images::{ImageSettings, Images};
+use super::limits::Lease;
 use super::link::Link;
 use super::{
     Backend, Exec, Health, Image, Limits, NOT_KEPT, Network, Output, Sandbox, SandboxError, Spec, program,
 };
-use layers::Layers;
+use images::Folders;
+use layers::{Layers, Stack};
 
 pub(in crate::sandbox) use layers::check_key;
 pub(in crate::sandbox) use scratch::unique;
@@ -26,6 +33,8 @@ pub(in crate::sandbox) use scratch::unique;
 const NAME: &str = "namespaces";
 /// Less free space than this and no sandbox is started.
 const RESERVE: u64 = 256 << 20;
+/// So many ended sandboxes may still be removing what they wrote; the next one is waited for.
+const REMOVALS: u32 = 8;
 
 /// Sandboxes made of namespaces.
 ///
@@ -34,7 +43,10 @@ const RESERVE: u64 = 256 << 20;
 pub struct Namespaces {
     cache: PathBuf,
     layers: Layers,
+    folders: Arc<Folders>,
+    images: Arc<Images>,
     cleared: OnceCell<()>,
+    removals: Arc<Semaphore>,
 }
 
 impl Namespaces {
@@ -42,7 +54,19 @@ impl Namespaces {
     pub fn new(cache: PathBuf) -> Self {
         let cache = std::path::absolute(&cache).unwrap_or(cache);
         let layers = Layers::new(cache.join(NAME).join("layers"));
-        Self { cache, layers, cleared: OnceCell::new() }
+        let folder = cache.join(NAME).join("images");
+        let folders = Arc::new(Folders::new(folder.clone(), layers.clone()));
+        let images = Arc::new(Images::new(folder, folders.clone(), ImageSettings::default()));
+        let removals = Arc::new(Semaphore::new(REMOVALS as usize));
+        Self { cache, layers, folders, images, cleared: OnceCell::new(), removals }
+    }
+
+    /// Fetches and keeps published images in this way.
+    #[must_use]
+    pub fn images(mut self, settings: ImageSettings) -> Self {
+        let folder = self.cache.join(NAME).join("images");
+        self.images = Arc::new(Images::new(folder, self.folders.clone(), settings));
+        self
     }
 
     fn scratch(&self) -> PathBuf {
@@ -59,7 +83,12 @@ impl Namespaces {
                 let _ = tokio::task::spawn_blocking(move || scratch::clear_stale(&scratch)).await;
             })
             .await;
-        if super::free_space(&scratch).is_ok_and(|room| room < RESERVE) {
+        let is_full = || super::free_space(&scratch).is_ok_and(|room| room < RESERVE);
+        if is_full() {
+            // Room may just be coming back.
+            let _ = self.removals.acquire_many(REMOVALS).await;
+        }
+        if is_full() {
             return Err(SandboxError::DiskFull { path: self.cache.clone() });
         }
         program::runner(&self.cache).map_err(|error| self.io("lay out the runner", &error))
@@ -75,14 +104,17 @@ impl Namespaces {
     async fn open(&self, spec: &Spec) -> Result<NamespaceSandbox, SandboxError> {
         let runner = self.prepare().await?;
         let stack = self.layers.stack(&spec.image).map_err(|reason| failed("start on a layer", reason))?;
+        let Bottom { base, layers, lease } = self.bottom(stack).await?;
         let id = unique();
+        let cpus = Lease::here(spec.limits.cpus);
         let enter = Enter {
             scratch: self.scratch().join(&id),
             id,
-            base: base(&stack.base)?,
-            layers: stack.layers,
+            base,
+            layers,
             upper: upper(spec),
             limits: bounds(&spec.limits),
+            cpu_set: cpus.cpus().to_vec(),
             network: spec.network == Network::Host,
             binds: spec
                 .mounts
@@ -107,8 +139,38 @@ impl Namespaces {
             keep: spec.keep,
             limits,
             link,
+            removals: self.removals.clone(),
+            _cpus: cpus,
+            _image: lease,
         };
         Ok(sandbox)
+    }
+
+    /// The lowest folder and those above it, topmost first. An image's layers lie below the committed ones.
+    async fn bottom(&self, stack: Stack) -> Result<Bottom, SandboxError> {
+        let Stack { base, mut layers } = stack;
+        match base {
+            Image::Host | Image::Layer(_) => Ok(Bottom { base: Base::Host, layers, lease: None }),
+            Image::Rootfs(path) => {
+                let path = fs::canonicalize(path)
+                    .map_err(|error| failed("find the root file system", error.to_string()))?;
+                Ok(Bottom { base: Base::Rootfs(path), layers, lease: None })
+            }
+            Image::Container(name) => {
+                let found = self.images.layers_of(&name).await;
+                let found = found.map_err(|error| failed("find an image", error.to_string()))?;
+                let Some((found, lease)) = found else {
+                    let hint = format!("fetch it: memtrial image pull {name}");
+                    let reason = format!("there is no image {name} here");
+                    return Err(SandboxError::Unavailable { backend: NAME, reason, hint });
+                };
+                let mut folders = self.folders.stack(&found).into_iter();
+                let bottom =
+                    folders.next().ok_or_else(|| failed("find an image", "it has no layer".to_owned()))?;
+                layers.extend(folders.rev());
+                Ok(Bottom { base: Base::Rootfs(bottom.join("root")), layers, lease: Some(lease) })
+            }
+        }
     }
 
     async fn not_started(&self, link: &mut Link, scratch: &Path) -> SandboxError {
@@ -135,20 +197,12 @@ fn failed(action: &str, reason: String) -> SandboxError {
     SandboxError::Failed { backend: NAME, action: action.to_owned(), reason }
 }
 
-fn base(image: &Image) -> Result<Base, SandboxError> {
-    match image {
-        Image::Rootfs(path) => {
-            let path = fs::canonicalize(path)
-                .map_err(|error| failed("find the root file system", error.to_string()))?;
-            Ok(Base::Rootfs(path))
-        }
-        Image::Container(name) => Err(SandboxError::Unavailable {
-            backend: NAME,
-            reason: format!("{name} is a container image"),
-            hint: "use --sandbox docker, or a root file system in a folder".to_owned(),
-        }),
-        Image::Host | Image::Layer(_) => Ok(Base::Host),
-    }
+/// What a sandbox lies on.
+struct Bottom {
+    base: Base,
+    /// Topmost first.
+    layers: Vec<PathBuf>,
+    lease: Option<File>,
 }
 
 /// A memory file system bounds what is written exactly, but counts as the sandbox's memory and cannot be kept: it is
@@ -159,7 +213,13 @@ fn upper(spec: &Spec) -> Upper {
 }
 
 fn bounds(limits: &Limits) -> Bounds {
-    Bounds { memory: limits.memory, processes: limits.processes, cpus: limits.cpus, disk: limits.disk }
+    Bounds {
+        memory: limits.memory,
+        processes: limits.processes,
+        cpus: limits.cpus,
+        disk: limits.disk,
+        entries: limits.entries(),
+    }
 }
 
 #[async_trait]
@@ -191,7 +251,7 @@ impl Backend for Namespaces {
         let user = !rustix::process::geteuid().is_root();
         match tried.await {
             Ok((output, limits)) if output.success() => health(user, &limits),
-            Ok((output, _)) => Health { works: false, notes: vec![output.text()], mend: None },
+            Ok((output, _)) => Health::fails(output.text(), None),
             Err(error) => {
                 let mend = match &error {
                     SandboxError::Unavailable { reason, .. } if reason.contains("unshare") => {
@@ -201,13 +261,17 @@ impl Backend for Namespaces {
                     SandboxError::DiskFull { path } => Some(format!("du -sh {}/*", path.display())),
                     _ => None,
                 };
-                Health { works: false, notes: vec![error.to_string()], mend }
+                Health::fails(error.to_string(), mend)
             }
         }
     }
 
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>, SandboxError> {
         Ok(Box::new(self.open(spec).await?))
+    }
+
+    fn images(&self) -> Option<Arc<Images>> {
+        Some(self.images.clone())
     }
 
     async fn has_layer(&self, key: &str) -> Result<bool, SandboxError> {
@@ -256,10 +320,11 @@ fn health(user: bool, limits: &str) -> Health {
             "no control group can be written: memory is bounded per process, CPUs are not bounded".to_owned(),
         );
         let mend = user.then(|| "systemd-run --user --scope -p Delegate=yes memtrial doctor".to_owned());
-        return Health { works: true, notes, mend };
+        let unclaimed = vec![Claim::Memory, Claim::Cpus];
+        return Health { mend, unclaimed, ..Health::works(notes) };
     }
     notes.push(format!("limits by {limits}"));
-    Health { works: true, notes, mend: None }
+    Health::works(notes)
 }
 
 /// A sandbox of namespaces.
@@ -270,6 +335,10 @@ struct NamespaceSandbox {
     keep: bool,
     limits: String,
     link: Link,
+    removals: Arc<Semaphore>,
+    _cpus: Lease,
+    /// Holds the published image that it lies on.
+    _image: Option<File>,
 }
 
 impl NamespaceSandbox {
@@ -303,8 +372,15 @@ impl Sandbox for NamespaceSandbox {
         self.judge(result).await
     }
 
-    async fn close(mut self: Box<Self>) -> Result<(), SandboxError> {
-        self.link.finish().await;
+    /// Removing many files, or few on a busy disk, takes longer than all else: the sandbox's outer process does it
+    /// while memtrial goes on, and also when memtrial is killed meanwhile.
+    async fn close(self: Box<Self>) -> Result<(), SandboxError> {
+        let mut runner = self.link.part().await;
+        let permit = self.removals.acquire_owned().await;
+        tokio::spawn(async move {
+            let _ = runner.wait().await;
+            drop(permit);
+        });
         Ok(())
     }
 

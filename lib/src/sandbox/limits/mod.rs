@@ -1,6 +1,10 @@
 //! What bounds a sandbox, and the least that one can work with.
 
+mod cpus;
+
 use serde::{Deserialize, Serialize};
+
+pub(super) use cpus::Lease;
 
 /// Bounds on everything that runs in one sandbox together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -10,9 +14,10 @@ pub struct Limits {
     pub memory: u64,
     /// Processes and threads.
     pub processes: u32,
-    /// CPUs, fractions allowed.
+    /// CPUs, fractions allowed. A sandbox runs on as many, rounded up, and sees no more; a fraction bounds their time
+    /// besides.
     pub cpus: f64,
-    /// Bytes that may be written.
+    /// Bytes that may be written. They bound the files, folders and links written as well: [`Limits::entries`].
     pub disk: u64,
 }
 
@@ -31,7 +36,18 @@ const LEAST_CPUS: f64 = 0.01;
 /// What a system needs to write before a task writes anything.
 const LEAST_DISK: u64 = 1 << 20;
 
+/// On average a written file holds at least a block.
+const BYTES_PER_ENTRY: u64 = 4096;
+/// A small disk still holds the files of a small repository.
+const LEAST_ENTRIES: u64 = 16_384;
+
 impl Limits {
+    /// How many files, folders and links may be written: one for every 4 KiB of [`Limits::disk`], and at least 16,384.
+    #[must_use]
+    pub fn entries(&self) -> u64 {
+        (self.disk / BYTES_PER_ENTRY).max(LEAST_ENTRIES)
+    }
+
     /// Whether a sandbox can work within these limits.
     ///
     /// # Errors

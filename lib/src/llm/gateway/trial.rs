@@ -1,0 +1,123 @@
+//! One admitted trial: its token, its journal, and the replies that nobody has taken yet.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sha2::{Digest, Sha256};
+use tokio::sync::{Mutex as Turn, OwnedRwLockReadGuard, RwLock};
+
+use super::{Caller, Caps};
+use crate::llm::LlmError;
+use crate::llm::journal::{Entry, Log, Opened};
+
+/// What is known of a token: looking up a digest tells nothing of the token by the time it takes.
+pub(super) type Key = [u8; 32];
+
+/// A new token and its key.
+pub(super) fn token() -> io::Result<(String, Key)> {
+    let mut random = [0; 32];
+    let mut filled = 0;
+    while filled < random.len() {
+        filled += rustix::rand::getrandom(&mut random[filled..], rustix::rand::GetRandomFlags::empty())?;
+    }
+    let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let token = format!("memtrial-{digits}");
+    let key = key(&token);
+    Ok((token, key))
+}
+
+/// The key of a token.
+pub(super) fn key(token: &str) -> Key {
+    Sha256::digest(token).into()
+}
+
+/// An admitted trial.
+pub(super) struct Trial {
+    pub caller: Caller,
+    pub caps: Caps,
+    pub journal: PathBuf,
+    log: Arc<Mutex<Log>>,
+    /// Replies by the digest of their request, oldest first: from an earlier life, or left by a caller who hung up.
+    unclaimed: Mutex<BTreeMap<String, VecDeque<Entry>>>,
+    /// Equal requests wait for one another, so that one who hung up and asks again finds the reply already paid for.
+    turns: Mutex<BTreeMap<String, Arc<Turn<()>>>>,
+    step: AtomicU64,
+    /// Whether the trial has ended; held shared by the calls under way.
+    ended: Arc<RwLock<bool>>,
+}
+
+impl Trial {
+    /// Opens the journal; gives what it holds as well.
+    pub fn open(caller: Caller, caps: Caps, journal: &Path) -> Result<(Self, VecDeque<Entry>), LlmError> {
+        let Opened { log, entries, .. } = Log::open(journal)?;
+        let trial = Self {
+            caller,
+            caps,
+            journal: journal.to_owned(),
+            log: Arc::new(Mutex::new(log)),
+            unclaimed: Mutex::default(),
+            turns: Mutex::default(),
+            step: AtomicU64::new(0),
+            ended: Arc::default(),
+        };
+        Ok((trial, entries))
+    }
+
+    /// Answers from these lines, where the same is asked again.
+    pub fn expect(&self, entries: impl IntoIterator<Item = Entry>) {
+        let answered = entries.into_iter().filter(|entry| entry.failure.is_none());
+        answered.for_each(|entry| self.put_back(entry));
+    }
+
+    /// The number of the next call, from 1.
+    pub fn next_step(&self) -> u64 {
+        self.step.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Keeps the trial from ending for the length of a call; `None`: it has ended.
+    pub async fn enter(&self) -> Option<OwnedRwLockReadGuard<bool>> {
+        let ended = self.ended.clone().read_owned().await;
+        (!*ended).then_some(ended)
+    }
+
+    /// Lets no call in any more and waits until none is under way.
+    pub async fn end(&self) {
+        *self.ended.write().await = true;
+    }
+
+    /// The turn of all requests with this digest.
+    pub fn turn(&self, digest: &str) -> Arc<Turn<()>> {
+        lock(&self.turns).entry(digest.to_owned()).or_default().clone()
+    }
+
+    /// The oldest reply to this request that nobody has taken.
+    pub fn claim(&self, digest: &str) -> Option<Entry> {
+        lock(&self.unclaimed).get_mut(digest)?.pop_front()
+    }
+
+    /// Keeps a reply for whoever asks the same next.
+    pub fn put_back(&self, entry: Entry) {
+        lock(&self.unclaimed).entry(entry.request_sha256.clone()).or_default().push_back(entry);
+    }
+
+    /// Writes a call down, on a thread that may block.
+    pub async fn write(&self, entry: Entry) -> Result<Entry, LlmError> {
+        let log = self.log.clone();
+        match tokio::task::spawn_blocking(move || lock(&log).append(entry)).await {
+            Ok(Ok(entry)) => Ok(entry),
+            Ok(Err(error)) => Err(self.wrong(error.to_string())),
+            Err(error) => Err(self.wrong(error.to_string())),
+        }
+    }
+
+    pub fn wrong(&self, reason: String) -> LlmError {
+        LlmError::Journal { path: self.journal.display().to_string(), reason }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
