@@ -411,6 +411,25 @@ fn strips_at_the_same_time_take_turns() {
     assert_stripped(&folder, children, "three at once");
 }
 
+#[test]
+fn a_strip_without_one_of_its_tools_changes_nothing() {
+    let fixture = Fixture::new();
+    let script = memtrial::sandbox::environment::history::strip_command(&fixture.task.solver.base_commit);
+    let folder = checkout(&fixture);
+    let refs = "git for-each-ref; git count-objects -v";
+    let before = sh(&folder, refs);
+    sh(
+        fixture.home.path(),
+        "mkdir bin; ln -s $(ls -d /usr/bin/* /bin/*) bin/ 2> /dev/null || true; rm bin/comm",
+    );
+    let mut command = Command::new("sh");
+    command.args(&script).current_dir(&folder).env("PATH", fixture.home.path().join("bin"));
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "there is no comm here\n");
+    assert_eq!(sh(&folder, refs), before);
+}
+
 /// A strip under way, in a process group of its own.
 fn strip(script: &[String], folder: &Path) -> Child {
     let mut command = Command::new("sh");

@@ -1,18 +1,20 @@
 //! What is planted, one leak a case.
 
+type Text = &'static str;
+
 /// One planted leak.
 pub(super) struct Case {
-    pub(super) name: &'static str,
+    pub(super) name: Text,
     /// The detector that must find it.
-    pub(super) detector: &'static str,
+    pub(super) detector: Text,
     /// A part of the place that it must name.
-    pub(super) place: &'static str,
+    pub(super) place: Text,
     /// Whether `--fix` must take it away.
     pub(super) fixable: bool,
     /// Whether it cannot be planted beside the others.
     pub(super) alone: bool,
     /// Plants it, in the folder of the repository: `fetch` brings refs of the future, `$FIX` and `$BASE` are commits.
-    pub(super) script: &'static str,
+    pub(super) script: Text,
 }
 
 impl Case {
@@ -22,37 +24,22 @@ impl Case {
     }
 }
 
-const fn case(name: &'static str, detector: &'static str, place: &'static str, script: &'static str) -> Case {
+const fn case(name: Text, detector: Text, place: Text, script: Text) -> Case {
     Case { name, detector, place, fixable: true, alone: false, script }
 }
 
 /// One that stays after `--fix`.
-const fn stays(
-    name: &'static str,
-    detector: &'static str,
-    place: &'static str,
-    script: &'static str,
-) -> Case {
+const fn stays(name: Text, detector: Text, place: Text, script: Text) -> Case {
     Case { name, detector, place, fixable: false, alone: false, script }
 }
 
 /// One that spoils the others.
-const fn alone(
-    name: &'static str,
-    detector: &'static str,
-    place: &'static str,
-    script: &'static str,
-) -> Case {
+const fn alone(name: Text, detector: Text, place: Text, script: Text) -> Case {
     Case { name, detector, place, fixable: true, alone: true, script }
 }
 
 /// One that spoils the others and stays after `--fix`.
-const fn alone_and_stays(
-    name: &'static str,
-    detector: &'static str,
-    place: &'static str,
-    script: &'static str,
-) -> Case {
+const fn alone_and_stays(name: Text, detector: Text, place: Text, script: Text) -> Case {
     Case { fixable: false, ..alone(name, detector, place, script) }
 }
 

@@ -4,7 +4,8 @@
 # Killed at any moment it leaves a usable repository, and the same command goes on: first a pack is written that holds
 # the whole past, then refs are dropped one by one, then files, and only then objects that nothing names any more.
 place=$(pwd) base=$1
-command -v git > /dev/null || { echo 'there is no git here' >&2; exit 3; }
+lack=$(missing)
+[ -z "$lack" ] || { echo "there is no $lack here" >&2; exit 3; }
 real=$(git_dir "$place")
 [ -n "$real" ] || { echo "there is no git repository at $place" >&2; exit 3; }
 if [ -f "$real/commondir" ]; then echo "$place is a linked worktree: strip its main repository" >&2; exit 3; fi
