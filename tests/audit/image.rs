@@ -38,6 +38,11 @@ impl Drop for Images {
     }
 }
 
+#[expect(clippy::print_stderr, reason = "what a test tells a person")]
+fn say(line: &str) {
+    eprintln!("{line}");
+}
+
 /// Detector and place of each finding, for the places that hold this text.
 fn found<'a>(all: &'a Value, text: &str) -> Vec<(&'a str, &'a str)> {
     let findings = all[0]["findings"].as_array().unwrap().iter();
@@ -48,7 +53,7 @@ fn found<'a>(all: &'a Value, text: &str) -> Vec<(&'a str, &'a str)> {
 #[test]
 fn a_published_image_is_audited_and_its_fixed_form_is_clean() {
     let Ok(base) = std::env::var("MEMTRIAL_DOCKER_IMAGE") else {
-        eprintln!("skipped: MEMTRIAL_DOCKER_IMAGE names no image");
+        say("skipped: MEMTRIAL_DOCKER_IMAGE names no image");
         return;
     };
     let engine = std::env::var("MEMTRIAL_ENGINE").unwrap_or_else(|_| "docker".to_owned());

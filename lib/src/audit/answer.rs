@@ -200,17 +200,22 @@ impl<'a> Answer {
         self.texts.keys().map(String::as_str)
     }
 
+    /// Those that count at a file's head alone.
+    pub(super) fn heads(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().filter(|(_, (piece, _))| *piece == Piece::Bundle).map(|(text, _)| text.as_str())
+    }
+
+    /// Those that count anywhere.
+    pub(super) fn texts_but_heads(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().filter(|(_, (piece, _))| *piece != Piece::Bundle).map(|(text, _)| text.as_str())
+    }
+
     /// Whether nothing that the gold patch adds can be told from other text.
     pub(super) fn has_no_lines(&self) -> bool {
         !self
             .lines
             .iter()
             .any(|(piece, lines)| matches!(piece, Piece::Gold(_)) && self.is_enough(piece, lines))
-    }
-
-    /// Whether this is a text that is searched for.
-    pub(super) fn has(&self, text: &str) -> bool {
-        self.texts.contains_key(text)
     }
 
     /// Takes in a text that was found; false for one that was not searched for.

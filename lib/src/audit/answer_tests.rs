@@ -51,6 +51,10 @@ fn task() -> Task {
     }
 }
 
+fn has(answer: &Answer, text: &str) -> bool {
+    answer.texts().any(|searched| searched == text)
+}
+
 /// The kind of a file that holds these texts.
 fn kind(answer: &Answer, texts: &[&str], foreign: bool) -> Option<Kind> {
     let mut found = Found::default();
@@ -69,14 +73,14 @@ const LINES: [&str; 4] = [
 fn lines_that_say_something_are_searched_for_also_as_json_has_them() {
     let answer = Answer::of(&task());
     for line in LINES {
-        assert!(answer.has(line), "{line}");
+        assert!(has(&answer, line), "{line}");
     }
-    assert!(answer.has(r#"\"\"\"Turns a \"whole\" widget around.\"\"\""#), "{answer:#?}");
+    assert!(has(&answer, r#"\"\"\"Turns a \"whole\" widget around.\"\"\""#), "{answer:#?}");
     for line in ["x = 1", "pass", "def turn(items):", "Short."] {
-        assert!(!answer.has(line), "{line}");
+        assert!(!has(&answer, line), "{line}");
     }
     // what everybody reads is no secret
-    assert!(!answer.has("What the statement says is known to everybody by now."));
+    assert!(!has(&answer, "What the statement says is known to everybody by now."));
     assert!(!answer.has_no_lines() && Answer::unknown().has_no_lines());
 }
 
@@ -119,8 +123,8 @@ fn what_the_base_commit_says_is_forgotten() {
     let mut answer = Answer::of(&task());
     let said = [format!("    {} # as before", LINES[1]), LINES[2].to_owned(), "FAIL_TO_PASS".to_owned()];
     answer.forget(&said.into());
-    assert!(!answer.has(LINES[1]) && !answer.has(LINES[2]) && answer.has(LINES[3]));
-    assert!(answer.has("FAIL_TO_PASS"), "a row is known by its columns and its id");
+    assert!(!has(&answer, LINES[1]) && !has(&answer, LINES[2]) && has(&answer, LINES[3]));
+    assert!(has(&answer, "FAIL_TO_PASS"), "a row is known by its columns and its id");
     // two lines are left of the patch, and both are needed
     assert_eq!(kind(&answer, &[LINES[3]], false), None);
     assert_eq!(kind(&answer, &[LINES[3], LINES[0]], false), Some(Kind::Gold));
