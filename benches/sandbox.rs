@@ -98,7 +98,14 @@ fn live(runtime: &Runtime, namespaces: &Namespaces, docker: &Docker, image: Opti
 }
 
 fn spec(image: Image, limits: &Limits) -> Spec {
-    Spec { image, limits: limits.clone(), network: Network::None, mounts: Vec::new(), keep: false }
+    Spec {
+        image,
+        limits: limits.clone(),
+        network: Network::None,
+        mounts: Vec::new(),
+        keep: false,
+        gateway: None,
+    }
 }
 
 async fn once(backend: &dyn Backend, spec: &Spec) -> Duration {

@@ -11,6 +11,7 @@ mod history;
 mod images;
 mod kills;
 mod memory;
+mod program;
 mod sandbox;
 mod study;
 mod tasks;

@@ -309,7 +309,14 @@ fn announce() {
 }
 
 fn spec(image: Image) -> Spec {
-    Spec { image, limits: Limits::default(), network: Network::None, mounts: Vec::new(), keep: false }
+    Spec {
+        image,
+        limits: Limits::default(),
+        network: Network::None,
+        mounts: Vec::new(),
+        keep: false,
+        gateway: None,
+    }
 }
 
 /// A folder that an ordinary user may use.

@@ -24,7 +24,9 @@ pub struct Enter {
     pub cpu_set: Vec<u32>,
     /// Whether the host's network is shared.
     pub network: bool,
-    /// Read-only folders of the host.
+    /// Whether [`crate::gateway::PORT`] leads to [`crate::gateway::SOCKET`], which is one of the binds.
+    pub gateway: bool,
+    /// Read-only folders and files of the host.
     pub binds: Vec<Bind>,
 }
 

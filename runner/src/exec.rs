@@ -16,6 +16,7 @@ use rustix::process::{Pid, PidfdFlags, WaitStatus, pidfd_open};
 
 use crate::capture::Capture;
 use crate::oom::OomCounter;
+use crate::relay::Relay;
 use crate::tree;
 
 /// How long output is still read after the command's own process ended while something holds the pipe open.
@@ -40,14 +41,19 @@ pub fn run(
     cwd: &Path,
     stdin: Vec<u8>,
     oom: &OomCounter,
+    mut relay: Option<&mut Relay>,
 ) -> Result<(Finished, Vec<u8>), HostGone> {
     let started = Instant::now();
     let kills = oom.kills();
     let mut capture = Capture::new(command.head, command.tail);
     let end = match start(command, cwd, stdin) {
         Ok(mut running) => {
-            let end = running.watch(&mut capture, started + Duration::from_millis(command.timeout_ms))?;
+            let deadline = started + Duration::from_millis(command.timeout_ms);
+            let end = running.watch(&mut capture, deadline, relay.as_deref_mut())?;
             tree::end(None);
+            if let Some(relay) = relay {
+                relay.clear();
+            }
             running.drain(&mut capture);
             end
         }
@@ -136,7 +142,12 @@ fn set_nonblocking(fd: impl AsFd) -> rustix::io::Result<()> {
 
 impl Running {
     /// Feeds and reads until the command has ended and its output is complete, or its time is over.
-    fn watch(&mut self, capture: &mut Capture, deadline: Instant) -> Result<End, HostGone> {
+    fn watch(
+        &mut self,
+        capture: &mut Capture,
+        deadline: Instant,
+        mut relay: Option<&mut Relay>,
+    ) -> Result<End, HostGone> {
         let mut ended: Option<(End, Instant)> = None;
         loop {
             let now = Instant::now();
@@ -147,7 +158,10 @@ impl Running {
                 None if now >= deadline => return Ok(End::TimedOut),
                 None => deadline,
             };
-            self.wait_for_something((limit - now).min(TICK), ended.is_none())?;
+            self.wait_for_something((limit - now).min(TICK), ended.is_none(), relay.as_deref())?;
+            if let Some(relay) = &mut relay {
+                relay.turn();
+            }
             self.feed();
             self.read_some(capture);
             if let (Some(status), _) = tree::reap(Some(self.pid)) {
@@ -159,7 +173,12 @@ impl Running {
     }
 
     /// Sleeps until output, room for input, the command's end, the host's end or `at_most`.
-    fn wait_for_something(&self, at_most: Duration, running: bool) -> Result<(), HostGone> {
+    fn wait_for_something(
+        &self,
+        at_most: Duration,
+        running: bool,
+        relay: Option<&Relay>,
+    ) -> Result<(), HostGone> {
         let stdin = rustix::stdio::stdin();
         // No event asked for: a closed pipe is reported all the same.
         let mut fds = vec![PollFd::new(&stdin, PollFlags::empty())];
@@ -171,6 +190,9 @@ impl Running {
         }
         if let Some(pidfd) = self.pidfd.as_ref().filter(|_| running) {
             fds.push(PollFd::new(pidfd, PollFlags::IN));
+        }
+        if let Some(relay) = relay {
+            relay.watch(&mut fds);
         }
         let at_most =
             if running && self.pidfd.is_none() { at_most.min(Duration::from_millis(2)) } else { at_most };

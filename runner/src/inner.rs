@@ -59,7 +59,8 @@ pub fn run(inner: &Inner) -> Result<()> {
     privileges::drop_most()?;
     seccomp::apply()?;
     let limits = Some(inner.group.map_or("rlimits", |(name, _)| name).to_owned());
-    serve(Serve { root: PathBuf::from("/"), limits, oom: events })
+    let gateway = inner.enter.gateway;
+    serve(Serve { root: PathBuf::from("/"), limits, oom: events, gateway })
 }
 
 /// Ends this process with the one outside, so that nothing runs on unwatched.

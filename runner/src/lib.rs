@@ -4,5 +4,6 @@
 //! `enter` it first makes the sandbox that it then serves, as described by an [`enter::Enter`].
 
 pub mod enter;
+pub mod gateway;
 pub mod tidy;
 pub mod wire;

@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use memtrial_runner::gateway;
 use memtrial_runner::wire::{self, Answer, Call, Reply, Request};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{DumpableBehavior, Pid, getpid, set_child_subreaper, set_dumpable_behavior};
@@ -12,6 +13,7 @@ use crate::exec::{self, HostGone};
 use crate::fault::Fault;
 use crate::files::Root;
 use crate::oom::OomCounter;
+use crate::relay::Relay;
 use crate::tree;
 
 /// What a sandbox is served with.
@@ -22,6 +24,8 @@ pub struct Serve {
     pub limits: Option<String>,
     /// Open events of the memory control group.
     pub oom: Option<File>,
+    /// Whether there is a way out.
+    pub gateway: bool,
 }
 
 /// Answers requests until the end of standard input, then ends everything below this process.
@@ -34,12 +38,14 @@ pub fn serve(serve: Serve) -> Result<(), Fault> {
     }
     let root = Root::new(serve.root);
     let oom = OomCounter::new(serve.oom);
+    let relay = serve.gateway.then(|| Relay::open(gateway::PORT, Path::new(gateway::SOCKET)));
+    let mut relay = relay.transpose()?;
     // Unbuffered: the end of the pipe must be seen by `poll` while a command runs.
     let mut input = File::from(fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map_err(gone)?);
     let mut output = File::from(fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3).map_err(gone)?);
     while let Some((request, length)) = wire::read_header::<Request>(&mut input).map_err(gone)? {
         let mut body = (&mut input).take(length as u64);
-        let answered = answer(&request.call, &mut body, &root, &oom, serve.limits.as_ref());
+        let answered = answer(&request.call, &mut body, &root, &oom, relay.as_mut(), serve.limits.as_ref());
         io::copy(&mut body, &mut io::sink()).map_err(gone)?;
         let Ok((answer, bytes)) = answered else { break };
         wire::write(&mut output, &Reply { id: request.id, answer }, &bytes).map_err(gone)?;
@@ -57,6 +63,7 @@ fn answer(
     body: &mut io::Take<&mut File>,
     root: &Root,
     oom: &OomCounter,
+    relay: Option<&mut Relay>,
     limits: Option<&String>,
 ) -> Result<(Answer, Vec<u8>), HostGone> {
     let failed = |fault: Fault| (Answer::Failed { reason: fault.0 }, Vec::new());
@@ -65,7 +72,7 @@ fn answer(
         Call::Exec(command) => {
             let mut stdin = Vec::new();
             body.read_to_end(&mut stdin).map_err(|_| HostGone)?;
-            let (finished, bytes) = exec::run(command, &root.locate(&command.cwd), stdin, oom)?;
+            let (finished, bytes) = exec::run(command, &root.locate(&command.cwd), stdin, oom, relay)?;
             (Answer::Ended(finished), bytes)
         }
         Call::Put { path, mode } => {

@@ -17,6 +17,7 @@ pub mod plant;
 mod reader;
 mod registry;
 mod server;
+mod shell;
 mod tls;
 pub mod tool_user;
 

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::act::Act;
 use crate::patch::{self, Files};
 use crate::server::Player;
+use crate::shell;
 
 /// What the reader knows of one task: a line of `reader.jsonl`.
 #[derive(Debug, Clone, Deserialize)]
@@ -124,7 +125,13 @@ impl Player for Reader {
         };
         let steps = if known.task.is_solved(messages) { &known.good } else { &known.bad };
         let turn = messages.iter().filter(|message| message["role"] == "assistant").count();
-        let Some(step) = steps.get(turn).or(steps.last()) else { return Act::say("") };
+        let foreign = shell::of(request);
+        // Other agents end where the model calls no tool; the built-in one ends with what it hands in.
+        let last = steps.last().filter(|_| foreign.is_none());
+        let Some(step) = steps.get(turn).or(last) else { return Act::say("I am done.") };
+        if let Some(shell) = foreign {
+            return shell.call(step.thought, &step.command, messages.len());
+        }
         if request.get("tools").is_some() {
             return Act::bash(step.thought, &step.command, messages.len());
         }

@@ -75,6 +75,7 @@ fn study(unique: usize) {
                     network: Network::None,
                     mounts: vec![Mount { host: "/usr".into(), inside: "/usr".into() }],
                     keep: false,
+                    gateway: None,
                 };
                 let mut sandbox = backend.start(&spec).await.unwrap();
                 let output = sandbox.exec(&Exec::bash("cat /own", "/")).await.unwrap();

@@ -13,6 +13,7 @@ use memtrial::llm::{self, Client, Endpoint, Journaled, Model, Replay, Secret, re
 use memtrial::memory::host::{Host, Outcome as Memory, Setup};
 use memtrial::memory::{self, BlockTemplate, Budget, Query};
 use memtrial::sandbox::OutputLimit;
+use memtrial::study;
 use memtrial::task::{InstanceId, SolverView};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -66,6 +67,10 @@ pub struct RunArgs {
     /// given several times; later ones win; giving any drops the built-in one.
     #[arg(short, long, value_name = "CONFIG")]
     pub config: Vec<String>,
+    /// Another program as the agent: a TOML file with the keys of a study's `agent` (command, prompt, env, mounts,
+    /// install, logs, …). It runs inside the sandbox; a gateway to the solver is its only way out.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "context_limit"])]
+    pub agent_file: Option<PathBuf>,
     /// Model calls at most (0: no limit), over the configuration.
     #[arg(long, value_name = "N")]
     pub step_limit: Option<u64>,
@@ -110,8 +115,13 @@ impl From<Format> for TrajectoryFormat {
 
 pub async fn run(args: Args) -> Outcome {
     let Verb::Run(args) = args.verb;
-    let config = configuration(&args)?;
-    let outcome = assemble(&args, config).await?;
+    let outcome = match &args.agent_file {
+        Some(file) => assemble_program(&args, &study::Agent::read(file)?).await?,
+        None => {
+            let config = configuration(&args)?;
+            assemble(&args, config).await?
+        }
+    };
     report(&args, outcome)
 }
 
@@ -172,15 +182,45 @@ async fn assemble(args: &RunArgs, config: Config) -> Result<Result<Finished, Age
     .await;
     // the run has ended: what a sandbox says at its end changes nothing
     let _ = sandbox.close().await;
-    if let Ok(finished) = &outcome {
+    write_prediction(args, model.name(), &outcome)?;
+    Ok(outcome)
+}
+
+/// The same with another program in the agent's place.
+async fn assemble_program(
+    args: &RunArgs,
+    settings: &study::Agent,
+) -> Result<Result<Finished, AgentError>, Failure> {
+    let task = task(args)?;
+    fs_err::create_dir_all(&args.out).map_err(Failure::environment)?;
+    let endpoint = match &args.solver {
+        Solver::Endpoint { model, url } => endpoint(args, model, url)?,
+        Solver::Replay(_) => {
+            let reason = "--agent-file: a program asks a model: name one as MODEL@URL with --solver";
+            return Err(Failure::usage(anyhow::anyhow!(reason)));
+        }
+    };
+    let block = block(args, &task).await?;
+    let model = endpoint.model.clone();
+    let outcome = super::program::run(args, settings, endpoint, &task, block.as_deref()).await?;
+    write_prediction(args, &model, &outcome)?;
+    Ok(outcome)
+}
+
+fn write_prediction(
+    args: &RunArgs,
+    model: &str,
+    outcome: &Result<Finished, AgentError>,
+) -> Result<(), Failure> {
+    if let Ok(finished) = outcome {
         let prediction = json!([{
-            "instance_id": task.instance_id,
-            "model_name_or_path": model.name(),
+            "instance_id": args.id,
+            "model_name_or_path": model,
             "model_patch": finished.submission,
         }]);
         write_json(&args.out.join("preds.json"), &prediction)?;
     }
-    Ok(outcome)
+    Ok(())
 }
 
 fn task(args: &RunArgs) -> Result<SolverView, Failure> {
@@ -198,15 +238,7 @@ fn model(args: &RunArgs) -> Result<Box<dyn Model>, Failure> {
     let journal = args.out.join("calls.jsonl");
     match &args.solver {
         Solver::Endpoint { model, url } => {
-            let mut endpoint = Endpoint::new(url, model);
-            endpoint.api = api(&args.api);
-            endpoint.params = args.param.iter().cloned().collect();
-            if let Some(name) = &args.api_key_env {
-                let key = std::env::var(name).map_err(|_| {
-                    Failure::environment(anyhow::anyhow!("the environment variable {name} is not set"))
-                })?;
-                endpoint = endpoint.with_key(Secret::new(key));
-            }
+            let endpoint = endpoint(args, model, url)?;
             let address = url.clone();
             let model =
                 Client::new(endpoint).map_err(Failure::input)?.telling(Arc::new(move |reason, wait| {
@@ -227,6 +259,20 @@ fn model(args: &RunArgs) -> Result<Box<dyn Model>, Failure> {
             Ok(Box::new(Journaled::open(&journal, replay).map_err(Failure::environment)?))
         }
     }
+}
+
+/// The endpoint as the flags say.
+fn endpoint(args: &RunArgs, model: &str, url: &str) -> Result<Endpoint, Failure> {
+    let mut endpoint = Endpoint::new(url, model);
+    endpoint.api = api(&args.api);
+    endpoint.params = args.param.iter().cloned().collect();
+    if let Some(name) = &args.api_key_env {
+        let key = std::env::var(name).map_err(|_| {
+            Failure::environment(anyhow::anyhow!("the environment variable {name} is not set"))
+        })?;
+        endpoint = endpoint.with_key(Secret::new(key));
+    }
+    Ok(endpoint)
 }
 
 /// What memory has to say, where it is asked.

@@ -7,6 +7,7 @@ mod gateway;
 mod grade;
 mod history;
 mod image;
+mod program;
 mod registry;
 mod rooms;
 mod sandbox;

@@ -143,8 +143,14 @@ impl Room {
 
 async fn hold(args: Hold) -> Done {
     let (backend, image) = args.room.open()?;
-    let spec =
-        Spec { image, limits: Limits::default(), network: Network::None, mounts: Vec::new(), keep: false };
+    let spec = Spec {
+        image,
+        limits: Limits::default(),
+        network: Network::None,
+        mounts: Vec::new(),
+        keep: false,
+        gateway: None,
+    };
     let mut sandbox = backend.start(&spec).await.map_err(Failure::environment)?;
     let number = args.number;
     let script = format!("trap '' TERM HUP; setsid sleep {number} & sleep {number}");

@@ -31,6 +31,20 @@ pub enum AgentError {
         /// What it wrote.
         output: String,
     },
+    /// Another program as the agent asked no model, and changed nothing or failed.
+    #[error("the agent's program ended {ended} without one answered model call; its last words:\n{output}")]
+    Idle {
+        /// How it ended.
+        ended: String,
+        /// The end of its output.
+        output: String,
+    },
+    /// There is nothing to compare with.
+    #[error("{workdir} is no git repository with a commit")]
+    NoRepository {
+        /// Where it should be.
+        workdir: String,
+    },
     /// The machine was misused.
     #[error(transparent)]
     Step(StepError),
@@ -86,7 +100,7 @@ impl AgentError {
             Self::Model(error) => class(error),
             Self::Sandbox(_) => "SandboxError",
             Self::Template(error) => error.class,
-            Self::Startup { .. } => "RuntimeError",
+            Self::Startup { .. } | Self::Idle { .. } | Self::NoRepository { .. } => "RuntimeError",
             Self::Step(_) | Self::Journal(_) | Self::Document(_) | Self::Diverged { .. } => {
                 return None;
             }

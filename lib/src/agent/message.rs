@@ -130,11 +130,7 @@ impl Style {
     pub(super) fn submitted(self, submission: &str, at: Moment) -> Value {
         match self {
             Self::V1 => said("user", submission, at),
-            Self::Chat | Self::Responses => json!({
-                "role": "exit",
-                "content": submission,
-                "extra": {"exit_status": exit::SUBMITTED, "submission": submission},
-            }),
+            Self::Chat | Self::Responses => handed_in(exit::SUBMITTED, submission),
         }
     }
 
@@ -142,27 +138,13 @@ impl Style {
     pub(super) fn stopped(self, exit_status: &str, at: Moment) -> Value {
         match self {
             Self::V1 => said("user", "", at),
-            Self::Chat | Self::Responses => json!({
-                "role": "exit",
-                "content": exit_status,
-                "extra": {"exit_status": exit_status, "submission": ""},
-            }),
+            Self::Chat | Self::Responses => stopped(exit_status),
         }
     }
 
     /// The end of a run that something failed under; format 1 has no message for it.
     pub(super) fn crash(self, exception: &Exception) -> Option<Value> {
-        let message = json!({
-            "role": "exit",
-            "content": exception.text,
-            "extra": {
-                "exit_status": exception.class,
-                "submission": "",
-                "exception_str": exception.text,
-                "traceback": format!("{}: {}", exception.class, exception.text),
-            },
-        });
-        (self != Self::V1).then_some(message)
+        (self != Self::V1).then(|| crash(exception))
     }
 }
 
@@ -179,4 +161,36 @@ fn response(reply: &Reply) -> &Value {
 /// US dollars of a call: by the price list, else as charged, else nothing.
 pub(super) fn usd(cost: &Cost) -> f64 {
     cost.list_usd.or(cost.paid_usd).unwrap_or(0.0)
+}
+
+/// The end of a run that leaves work to be graded, in format 1.1.
+pub(super) fn handed_in(exit_status: &str, submission: &str) -> Value {
+    json!({
+        "role": "exit",
+        "content": submission,
+        "extra": {"exit_status": exit_status, "submission": submission},
+    })
+}
+
+/// The end of a run at a limit, in format 1.1.
+pub(super) fn stopped(exit_status: &str) -> Value {
+    json!({
+        "role": "exit",
+        "content": exit_status,
+        "extra": {"exit_status": exit_status, "submission": ""},
+    })
+}
+
+/// The end of a run that something failed under, in format 1.1.
+pub(super) fn crash(exception: &Exception) -> Value {
+    json!({
+        "role": "exit",
+        "content": exception.text,
+        "extra": {
+            "exit_status": exception.class,
+            "submission": "",
+            "exception_str": exception.text,
+            "traceback": format!("{}: {}", exception.class, exception.text),
+        },
+    })
 }

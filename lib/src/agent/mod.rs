@@ -16,6 +16,7 @@
 //! - a token limit and a context limit end a run as well.
 
 mod clock;
+mod command;
 mod config;
 mod driver;
 mod error;
@@ -48,6 +49,7 @@ mod fakes;
 mod real_runs_tests;
 
 pub use clock::{Clock, SystemClock};
+pub use command::{CommandRun, Door, Program, PromptBy, run_command};
 pub use config::{Config, ConfigError, Dialect, Loaded, Mode, RunLimits, Templates};
 pub use driver::{Finished, Run, drive};
 pub use error::AgentError;
@@ -72,9 +74,18 @@ pub mod exit {
     /// The prompt is longer than the context limit, or than the model's window.
     pub const CONTEXT_WINDOW_EXCEEDED: &str = "ContextWindowExceededError";
 
+    /// Another program as the agent ended in failure; what it changed is graded.
+    pub const NON_ZERO_EXIT: &str = "NonZeroExit";
+
+    /// Whether a run that ended so hands in work to be graded.
+    pub fn hands_in(exit_status: &str) -> bool {
+        [SUBMITTED, NON_ZERO_EXIT].contains(&exit_status)
+    }
+
     /// Whether a run that ended so is the agent's own doing: a result, not a failure of the harness.
     pub fn is_result(exit_status: &str) -> bool {
-        [SUBMITTED, LIMITS_EXCEEDED, TIME_EXCEEDED, REPEATED_FORMAT_ERROR, CONTEXT_WINDOW_EXCEEDED]
-            .contains(&exit_status)
+        hands_in(exit_status)
+            || [LIMITS_EXCEEDED, TIME_EXCEEDED, REPEATED_FORMAT_ERROR, CONTEXT_WINDOW_EXCEEDED]
+                .contains(&exit_status)
     }
 }

@@ -42,6 +42,12 @@ pub(super) fn render(
     ENVIRONMENT.render_str(template, Jinja::from(Serde(variables))).map_err(|error| failed(name, &error))
 }
 
+/// Whether a template names a variable.
+pub(super) fn names(template: &str, variable: &str) -> bool {
+    let parsed = ENVIRONMENT.template_from_str(template);
+    parsed.is_ok_and(|template| template.undeclared_variables(false).contains(variable))
+}
+
 /// Finds syntax errors without rendering.
 pub(super) fn check(name: &str, template: &str) -> Result<(), TemplateError> {
     ENVIRONMENT.template_from_str(template).map(drop).map_err(|error| failed(name, &error))

@@ -19,8 +19,8 @@ pub enum TrajectoryFormat {
 }
 
 /// The versions of mini-swe-agent whose formats and rules are followed.
-const VERSION: &str = "2.4.6";
-const VERSION_V1: &str = "1.15.0";
+pub(super) const MINI_VERSION: &str = "2.4.6";
+const MINI_VERSION_V1: &str = "1.15.0";
 
 /// The whole trajectory file. `facts` goes under `info.config.memtrial`: what the format has no place for.
 pub fn trajectory_value(state: &State, id: &InstanceId, facts: &Map<String, Value>) -> Value {
@@ -52,7 +52,7 @@ fn version_1_1(state: &State, id: &InstanceId, facts: &Map<String, Value>) -> Va
     let mut info = json!({
         "model_stats": stats(state),
         "config": config(state, facts),
-        "mini_version": VERSION,
+        "mini_version": MINI_VERSION,
         "exit_status": exit_status,
         "submission": submission,
     });
@@ -76,7 +76,7 @@ fn version_1(state: &State, id: &InstanceId, facts: &Map<String, Value>) -> Valu
         "exit_status": exit_status,
         "submission": exception.map_or(submission, |exception| &exception.text),
         "model_stats": stats(state),
-        "mini_version": VERSION_V1,
+        "mini_version": MINI_VERSION_V1,
         "config": config(state, facts),
     });
     if let Some(exception) = exception {

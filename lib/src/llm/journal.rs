@@ -36,6 +36,9 @@ pub(super) struct Entry {
     /// Why there was no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// Whether it was in a journal already when it was asked for. Never written.
+    #[serde(skip)]
+    pub replayed: bool,
 }
 
 /// Tokens counted by the length of texts, where the endpoint said nothing.
@@ -50,7 +53,7 @@ pub struct Estimate {
 impl Entry {
     /// An answered call; its number is the file's to give.
     pub fn answered(request_sha256: String, reply: Reply) -> Self {
-        Self { n: 0, request_sha256, reply, estimate: None, cached: false, failure: None }
+        Self { n: 0, request_sha256, reply, estimate: None, cached: false, failure: None, replayed: false }
     }
 }
 
@@ -243,7 +246,7 @@ fn lock(shelf: &Mutex<Shelf>) -> std::sync::MutexGuard<'_, Shelf> {
 /// # Errors
 /// When the file cannot be read or is no journal.
 pub fn spent(path: &Path, skip: u64) -> Result<Cost, LlmError> {
-    let paid = read(path)?.into_iter().skip(usize::try_from(skip).unwrap_or(usize::MAX));
+    let paid = entries(path)?.into_iter().skip(usize::try_from(skip).unwrap_or(usize::MAX));
     Ok(paid.fold(Cost::ZERO, |sum, entry| sum.plus(entry.reply.cost)))
 }
 
@@ -252,10 +255,11 @@ pub fn spent(path: &Path, skip: u64) -> Result<Cost, LlmError> {
 /// # Errors
 /// As [`spent`].
 pub fn recorded(path: &Path) -> Result<u64, LlmError> {
-    Ok(read(path)?.len() as u64)
+    Ok(entries(path)?.len() as u64)
 }
 
-fn read(path: &Path) -> Result<VecDeque<Entry>, LlmError> {
+/// The lines of a journal; a torn last one is left out, a missing file holds none.
+pub(super) fn entries(path: &Path) -> Result<VecDeque<Entry>, LlmError> {
     let wrong = |reason: String| LlmError::Journal { path: path.display().to_string(), reason };
     match fs::read(path) {
         Ok(bytes) => parse(&bytes).map(|(entries, _)| entries).map_err(wrong),

@@ -114,6 +114,13 @@ impl Backend for Local {
     }
 
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>, SandboxError> {
+        if spec.gateway.is_some() {
+            return Err(SandboxError::Unavailable {
+                backend: NAME,
+                reason: "it has no network of its own that only a gateway could lead out of".to_owned(),
+                hint: "use --sandbox namespaces or docker".to_owned(),
+            });
+        }
         let runner = program::runner(&self.cache).map_err(|error| failed("start", error.to_string()))?;
         let scratch = self.scratch(spec).await?;
         let mut command = Command::new(runner);

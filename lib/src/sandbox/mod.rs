@@ -35,6 +35,12 @@ pub use namespaces::Namespaces;
 /// The back ends by name, the isolating ones first.
 pub const BACKENDS: [&str; 3] = ["namespaces", "docker", "local"];
 
+/// The port of a sandbox's loopback interface that leads to its gateway: [`Spec::gateway`].
+pub const GATEWAY_PORT: u16 = memtrial_runner::gateway::PORT;
+
+/// Where commands find programs unless their environment says otherwise.
+pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// Why a sandbox is not committed that was not started for it.
 const NOT_KEPT: &str = "it was not started to be kept (`Spec::keep`)";
 
@@ -134,6 +140,25 @@ pub struct Spec {
     pub mounts: Vec<Mount>,
     /// Whether what is written may be kept by [`Backend::commit`].
     pub keep: bool,
+    /// A socket of the host that [`GATEWAY_PORT`] leads to: the one way out of a sandbox without network. `local`, which
+    /// has no network of its own, refuses it.
+    pub gateway: Option<PathBuf>,
+}
+
+impl Spec {
+    /// Why the gateway cannot be had, where it cannot.
+    fn misplaced_gateway(&self) -> Option<String> {
+        let socket = self.gateway.as_deref()?;
+        if self.network != Network::None {
+            return Some("a gateway is the only way out: the host's network cannot be open besides".into());
+        }
+        let found = std::fs::metadata(socket).map(|found| found.file_type());
+        match found {
+            Ok(kind) if std::os::unix::fs::FileTypeExt::is_socket(&kind) => None,
+            Ok(_) => Some(format!("the gateway {} is no socket", socket.display())),
+            Err(error) => Some(format!("the gateway {}: {error}", socket.display())),
+        }
+    }
 }
 
 /// Where in a sandbox a task's repository lies, and the environment of every command there.

@@ -1,6 +1,6 @@
 //! Attempts at a trial: which one is gone on with, and what those given up cost.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +70,18 @@ impl Bench {
             attempt += 1;
         }
         self.mark(key, attempt, reason, Some(claim)).map(|()| true)
+    }
+
+    /// Journals of earlier attempts that this one does not hold itself, latest first.
+    pub(super) fn earlier_journals(&self, key: &TrialKey, attempt: u32) -> Vec<PathBuf> {
+        let holds_the_one_before = |attempt| self.layout.attempt(key, attempt).join(TAKEN_UP).is_file();
+        let mut journals = Vec::new();
+        let mut attempt = attempt;
+        while attempt > 1 && !holds_the_one_before(attempt) {
+            attempt -= 1;
+            journals.push(self.layout.attempt(key, attempt).join(CALLS));
+        }
+        journals
     }
 
     /// What an attempt has spent on model calls so far.

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::design::{Design, Solver};
 use super::lock::{ConditionLock, Lock, TargetLock, digest, digest_file};
+use super::program::{self, Doors};
 use super::{Layout, StudyError, layout};
 use crate::agent;
 use crate::context;
@@ -41,6 +42,9 @@ pub struct Bench {
     pub(super) design: Design,
     pub(super) layout: Layout,
     pub(super) agent: agent::Config,
+    /// Another program in the agent's place.
+    pub(super) program: Option<agent::Program>,
+    pub(super) doors: Doors,
     pub(super) rooms: Settings,
     pub(super) targets: BTreeMap<InstanceId, Target>,
     pub(super) replays: BTreeMap<String, PathBuf>,
@@ -65,8 +69,11 @@ impl Bench {
     pub fn open(path: &std::path::Path, openings: Openings) -> Result<Self, StudyError> {
         let mut design = Design::read(path)?;
         let folder = path.parent().unwrap_or(std::path::Path::new(""));
-        if let Some(mount) = design.sandbox.mounts.iter().find(|mount| !mount.host.is_dir()) {
-            let reason = format!("sandbox.mounts: there is no folder {}", mount.host.display());
+        let program =
+            design.agent.program().map_err(|reason| StudyError::Design { path: path.to_owned(), reason })?;
+        let mounts = design.sandbox.mounts.iter().chain(&design.agent.mounts);
+        if let Some(mount) = mounts.into_iter().find(|mount| !mount.host.is_dir()) {
+            let reason = format!("mounts: there is no folder {}", mount.host.display());
             return Err(StudyError::Design { path: path.to_owned(), reason });
         }
         let backend = design.sandbox.backend.as_str();
@@ -95,11 +102,17 @@ impl Bench {
         settings.env = design.sandbox.env.clone();
         settings.limits = design.sandbox.limits.clone();
         let label = settings.label(&design.sandbox.backend);
-        let lock = lock(&design, &loaded.config, label, &targets, &replays)?;
+        let own = match &program {
+            Some(program) => program::identity(program)?,
+            None => digest_of(&loaded.config),
+        };
+        let lock = lock(&design, own, label, &targets, &replays)?;
         Ok(Self {
             design,
             layout,
             agent: loaded.config,
+            program,
+            doors: Doors::default(),
             rooms: settings,
             targets,
             replays,
@@ -286,7 +299,7 @@ fn replays(design: &Design) -> BTreeMap<String, PathBuf> {
 
 fn lock(
     design: &Design,
-    agent: &agent::Config,
+    agent: String,
     sandbox: String,
     targets: &BTreeMap<InstanceId, Target>,
     replays: &BTreeMap<String, PathBuf>,
@@ -311,7 +324,7 @@ fn lock(
         schema: LOCK_SCHEMA,
         memtrial: env!("CARGO_PKG_VERSION").into(),
         design: digest_of(&fixed_part(design)),
-        agent: digest_of(agent),
+        agent,
         sandbox,
         targets: locked,
         conditions: conditions(design)?,
@@ -330,6 +343,8 @@ fn fixed_part(design: &Design) -> serde_json::Value {
         for place in ["registry", "image-disk"] {
             study.get_mut("sandbox").and_then(|s| s.as_object_mut()).map(|sandbox| sandbox.remove(place));
         }
+        // what they hold goes into the agent's digest, wherever they lie
+        study.get_mut("agent").and_then(|agent| agent.as_object_mut()).map(|agent| agent.remove("mounts"));
         for solver in
             study.get_mut("solvers").and_then(|s| s.as_object_mut()).into_iter().flat_map(|s| s.values_mut())
         {

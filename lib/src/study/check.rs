@@ -1,8 +1,6 @@
 //! What a study file may state: checked before anything is read or written.
 
-use std::path::Path;
-
-use super::design::{Design, Solver};
+use super::design::{Design, Solver, check_mounts};
 use crate::llm::{Client, Limiter};
 use crate::sandbox::environment::Base;
 use crate::sandbox::images::is_host;
@@ -27,11 +25,27 @@ impl Design {
                 return Err(format!("{key}: at least 1"));
             }
         }
+        self.check_program()?;
         let cost = self.agent.cost_limit.unwrap_or(0.0);
         if !cost.is_finite() || cost < 0.0 {
             return Err(format!("agent.cost-limit: {cost} is no amount of US dollars"));
         }
         Ok(())
+    }
+
+    /// Another program as the agent asks an endpoint through a gateway.
+    fn check_program(&self) -> Result<(), String> {
+        if self.agent.program()?.is_none() {
+            return Ok(());
+        }
+        if self.sandbox.backend == "local" {
+            return Err("sandbox.backend: agent.command needs a sandbox with a network of its own: namespaces or docker".into());
+        }
+        let replays = |(_, solver): &(&String, &Solver)| matches!(solver, Solver::Replay { .. });
+        match self.solvers.iter().find(replays) {
+            Some((name, _)) => Err(format!("solvers.{name}: agent.command asks a model: a replay has none")),
+            None => Ok(()),
+        }
     }
 
     fn check_grid(&self) -> Result<(), String> {
@@ -75,15 +89,7 @@ impl Design {
         if let Some(name) = sandbox.env.keys().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
             return Err(format!("sandbox.env: {name:?} is no name of a variable"));
         }
-        for mount in &sandbox.mounts {
-            if !mount.inside.is_absolute() || mount.inside == Path::new("/") {
-                let inside = mount.inside.display();
-                return Err(format!(
-                    "sandbox.mounts: inside = {inside:?} is not an absolute path below the root"
-                ));
-            }
-        }
-        Ok(())
+        check_mounts("sandbox.mounts", &sandbox.mounts)
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::StudyError;
-use crate::agent::TrajectoryFormat;
+use crate::agent::{PromptBy, TrajectoryFormat};
 use crate::dataset::Chronology;
 use crate::llm::Endpoint;
 use crate::sandbox::{Limits, Mount};
@@ -117,6 +117,24 @@ pub struct Agent {
     /// Which files tell of a run.
     #[serde(skip_serializing_if = "is_default")]
     pub trajectory_format: TrajectoryFormat,
+    /// Another program as the agent: program and arguments. The keys below go with it: [`crate::agent::Program`].
+    pub command: Vec<String>,
+    /// What it is told.
+    pub prompt: Option<String>,
+    /// How it is handed over.
+    pub prompt_by: Option<PromptBy>,
+    /// Its environment variables.
+    pub env: BTreeMap<String, String>,
+    /// Read-only folders of the host that hold it.
+    pub mounts: Vec<Mount>,
+    /// A script that installs it.
+    pub install: Option<String>,
+    /// Files of its own that are kept.
+    pub logs: Vec<String>,
+    /// New files in the repository that are no part of its work.
+    pub exclude: Vec<String>,
+    /// Request fields that may be left out where the endpoint's format has no place for them.
+    pub may_drop: Vec<String>,
 }
 
 /// Where commands run.
@@ -253,7 +271,19 @@ impl Design {
             Solver::Replay { trajectories } => Some(trajectories),
             Solver::Openai(_) => None,
         });
-        let mounts = self.sandbox.mounts.iter_mut().map(|mount| &mut mount.host);
+        let mounts =
+            self.sandbox.mounts.iter_mut().chain(&mut self.agent.mounts).map(|mount| &mut mount.host);
         self.tasks.iter_mut().chain(&mut self.history).chain([&mut self.repos]).chain(replays).chain(mounts)
     }
+}
+
+/// Whether mounts have places inside; the text names the key.
+pub(super) fn check_mounts(key: &str, mounts: &[Mount]) -> Result<(), String> {
+    for mount in mounts {
+        if !mount.inside.is_absolute() || mount.inside == Path::new("/") {
+            let inside = mount.inside.display();
+            return Err(format!("{key}: inside = {inside:?} is not an absolute path below the root"));
+        }
+    }
+    Ok(())
 }

@@ -13,6 +13,7 @@ mod images;
 mod journal;
 mod layout;
 mod lock;
+mod program;
 mod record;
 mod remember;
 mod run;

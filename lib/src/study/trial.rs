@@ -41,7 +41,7 @@ pub(super) struct Trial<'a> {
 
 /// Why a trial has no verdict of its own.
 #[derive(Debug, thiserror::Error)]
-enum Fault {
+pub(super) enum Fault {
     #[error("memory: {0}")]
     Memory(Box<RememberError>),
     #[error("environment: {0}")]
@@ -99,12 +99,15 @@ impl Trial<'_> {
         Ok(Tried::Record(Box::new(self.record(&finished, &graded, &retrieved)?)))
     }
 
-    fn bench(&self) -> &Bench {
+    pub(super) fn bench(&self) -> &Bench {
         self.shift.bench
     }
 
     /// The agent's run in a fresh sandbox.
     async fn play(&self, folder: &Path, memory: Option<&str>) -> Result<Finished, Fault> {
+        if let Some(program) = &self.bench().program {
+            return self.play_program(program, folder, memory).await;
+        }
         let task = &self.target.task.solver;
         let environment = self.shift.environments.prepare(task).await?;
         let model = self.model(folder)?;
@@ -173,7 +176,7 @@ impl Trial<'_> {
     async fn judge(&self, finished: &Finished) -> Result<Graded, Fault> {
         let task = &self.target.task;
         let options = self.bench().grading();
-        if finished.exit_status != agent::exit::SUBMITTED {
+        if !agent::exit::hands_in(&finished.exit_status) {
             let reason = format!("the agent ended with {} and submitted nothing", finished.exit_status);
             return Ok(Graded::without_run(VerdictClass::AgentLimit, Some(reason), &options));
         }
@@ -332,7 +335,7 @@ fn note(retrieved: &Retrieved) -> MemoryNote {
     MemoryNote { eligible: retrieved.eligible, injected_tokens, abstained, sources }
 }
 
-fn facts(key: &TrialKey) -> Map<String, Value> {
+pub(super) fn facts(key: &TrialKey) -> Map<String, Value> {
     let mut facts = Map::new();
     facts.insert("condition".into(), json!(key.condition));
     facts.insert("solver".into(), json!(key.solver));

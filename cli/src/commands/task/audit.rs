@@ -259,7 +259,7 @@ async fn start(
 ) -> Result<Box<dyn Sandbox>, Failure> {
     let memory = args.place.memory_limit.saturating_mul(1 << 20);
     let limits = Limits { memory, cpus: args.place.cpus, ..Limits::default() };
-    let spec = Spec { image, limits, network: Network::None, mounts, keep };
+    let spec = Spec { image, limits, network: Network::None, mounts, keep, gateway: None };
     backend.start(&spec).await.map_err(Failure::environment)
 }
 

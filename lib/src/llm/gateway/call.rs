@@ -50,6 +50,7 @@ impl Inner {
             let turn = keeper.turn(&digest);
             let _turn = turn.lock().await;
             let outcome = self.answer(&keeper, step, digest, &ask).await;
+            let outcome = keeper.noted(self.client.endpoint().api, ask, outcome).await;
             if let Err(Ok(entry)) = taker.send(outcome) {
                 keeper.put_back(entry);
             }
@@ -62,7 +63,7 @@ impl Inner {
 
     async fn answer(&self, trial: &Trial, step: u64, digest: String, ask: &Ask) -> Result<Entry, LlmError> {
         if let Some(entry) = trial.claim(&digest) {
-            return Ok(entry);
+            return Ok(Entry { replayed: true, ..entry });
         }
         let place = self.settings.cache.as_ref();
         let place = place.map(|folder| cache::place(folder, &trial.caller, step, &digest));

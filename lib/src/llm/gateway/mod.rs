@@ -11,11 +11,14 @@ mod front;
 mod ledger;
 mod listen;
 mod routes;
+mod transcript;
 mod trial;
 
 pub use super::journal::Estimate;
 pub use ledger::{Caps, Tally};
 pub use listen::Listening;
+pub use transcript::{Exchange, exchanges, place as transcript_place};
+pub use trial::Standing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -46,6 +49,8 @@ pub struct Settings {
     pub keep_alive: Duration,
     /// Whether addresses other than this machine's loopback may be listened on.
     pub beyond_loopback: bool,
+    /// Whether what is asked is kept beside each journal ([`exchanges`]), which holds digests of requests alone.
+    pub keep_requests: bool,
     /// Hears of every try that failed and is made again.
     pub on_retry: Option<OnRetry>,
 }
@@ -59,6 +64,7 @@ impl Default for Settings {
             may_drop: BTreeSet::new(),
             keep_alive: Duration::from_secs(10),
             beyond_loopback: false,
+            keep_requests: false,
             on_retry: None,
         }
     }
@@ -120,7 +126,7 @@ impl Gateway {
     /// the model's price unknown.
     pub fn admit(&self, caller: Caller, caps: Caps, journal: &Path) -> Result<Admission, LlmError> {
         caps.check(&self.0.client)?;
-        let (trial, entries) = Trial::open(caller, caps, journal)?;
+        let (trial, entries) = Trial::open(caller, caps, journal, self.0.settings.keep_requests)?;
         let price = self.0.client.endpoint().price.as_ref();
         let recorded = entries.iter().fold(Tally::default(), |sum, entry| sum.plus(Tally::of(entry, price)));
         self.0.ledger().open(journal, recorded);
@@ -192,6 +198,21 @@ impl Admission {
     /// The same, with what is estimated where the endpoint said nothing.
     pub fn tally(&self) -> Tally {
         self.gateway.0.ledger().of(&self.trial.journal)
+    }
+
+    /// Answers from another journal as well where the same is asked again: that of an earlier attempt. Such a reply is
+    /// no new cost.
+    ///
+    /// # Errors
+    /// When it cannot be read or is no journal.
+    pub fn answer_from(&self, journal: &Path) -> Result<(), LlmError> {
+        self.trial.expect(super::journal::entries(journal)?);
+        Ok(())
+    }
+
+    /// How the trial's calls went in this life.
+    pub fn standing(&self) -> Standing {
+        self.trial.standing()
     }
 
     /// Ends the trial's right to call, waits for the calls under way (their replies are paid), and says what all cost.

@@ -9,9 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sha2::{Digest, Sha256};
 use tokio::sync::{Mutex as Turn, OwnedRwLockReadGuard, RwLock};
 
+use super::transcript::{self, Transcript};
 use super::{Caller, Caps};
-use crate::llm::LlmError;
+use crate::llm::client::Ask;
 use crate::llm::journal::{Entry, Log, Opened};
+use crate::llm::{LlmError, Protocol};
 
 /// What is known of a token: looking up a digest tells nothing of the token by the time it takes.
 pub(super) type Key = [u8; 32];
@@ -34,6 +36,19 @@ pub(super) fn key(token: &str) -> Key {
     Sha256::digest(token).into()
 }
 
+/// How a trial's calls went since it was admitted.
+#[derive(Debug, Clone, Default)]
+pub struct Standing {
+    /// Calls that were answered.
+    pub answered: u64,
+    /// Those of them whose reply had been paid for before.
+    pub replayed: u64,
+    /// The first call that a cap forbade.
+    pub capped: Option<LlmError>,
+    /// Why the last call failed, where it did (caps aside).
+    pub failed: Option<LlmError>,
+}
+
 /// An admitted trial.
 pub(super) struct Trial {
     pub caller: Caller,
@@ -45,14 +60,26 @@ pub(super) struct Trial {
     /// Equal requests wait for one another, so that one who hung up and asks again finds the reply already paid for.
     turns: Mutex<BTreeMap<String, Arc<Turn<()>>>>,
     step: AtomicU64,
+    standing: Mutex<Standing>,
+    transcript: Option<Arc<Mutex<Transcript>>>,
     /// Whether the trial has ended; held shared by the calls under way.
     ended: Arc<RwLock<bool>>,
 }
 
 impl Trial {
     /// Opens the journal; gives what it holds as well.
-    pub fn open(caller: Caller, caps: Caps, journal: &Path) -> Result<(Self, VecDeque<Entry>), LlmError> {
+    pub fn open(
+        caller: Caller,
+        caps: Caps,
+        journal: &Path,
+        keep_requests: bool,
+    ) -> Result<(Self, VecDeque<Entry>), LlmError> {
         let Opened { log, entries, .. } = Log::open(journal)?;
+        let transcript = keep_requests.then(|| Transcript::begin(journal)).transpose();
+        let transcript = transcript.map_err(|error| LlmError::Journal {
+            path: transcript::place(journal).display().to_string(),
+            reason: error.to_string(),
+        })?;
         let trial = Self {
             caller,
             caps,
@@ -61,6 +88,8 @@ impl Trial {
             unclaimed: Mutex::default(),
             turns: Mutex::default(),
             step: AtomicU64::new(0),
+            standing: Mutex::default(),
+            transcript: transcript.map(|transcript| Arc::new(Mutex::new(transcript))),
             ended: Arc::default(),
         };
         Ok((trial, entries))
@@ -109,6 +138,47 @@ impl Trial {
         match tokio::task::spawn_blocking(move || lock(&log).append(entry)).await {
             Ok(Ok(entry)) => Ok(entry),
             Ok(Err(error)) => Err(self.wrong(error.to_string())),
+            Err(error) => Err(self.wrong(error.to_string())),
+        }
+    }
+
+    /// How its calls went so far.
+    pub fn standing(&self) -> Standing {
+        lock(&self.standing).clone()
+    }
+
+    /// Notes how a call went, and what was asked, where that is kept.
+    pub async fn noted(
+        &self,
+        protocol: Protocol,
+        ask: Ask,
+        outcome: Result<Entry, LlmError>,
+    ) -> Result<Entry, LlmError> {
+        let entry = match outcome {
+            Ok(entry) => self.told(protocol, ask, entry).await?,
+            Err(error) => {
+                let mut standing = lock(&self.standing);
+                match &error {
+                    LlmError::Capped { .. } => drop(standing.capped.get_or_insert(error.clone())),
+                    other => standing.failed = Some(other.clone()),
+                }
+                return Err(error);
+            }
+        };
+        let mut standing = lock(&self.standing);
+        standing.answered += 1;
+        standing.replayed += u64::from(entry.replayed);
+        standing.failed = None;
+        Ok(entry)
+    }
+
+    async fn told(&self, protocol: Protocol, ask: Ask, entry: Entry) -> Result<Entry, LlmError> {
+        let Some(transcript) = self.transcript.clone() else { return Ok(entry) };
+        let told = tokio::task::spawn_blocking(move || {
+            lock(&transcript).add(protocol, &ask.body, &entry.reply, entry.replayed).map(|()| entry)
+        });
+        match told.await {
+            Ok(told) => told.map_err(|error| self.wrong(error.to_string())),
             Err(error) => Err(self.wrong(error.to_string())),
         }
     }

@@ -49,15 +49,20 @@ impl Bench<'_> {
     }
 
     pub(super) async fn start_with(&self, change: impl FnOnce(&mut Spec)) -> Result<Box<dyn Sandbox>, Wrong> {
-        let mut spec = Spec {
+        let mut spec = self.spec();
+        change(&mut spec);
+        Ok(self.backend.start(&spec).await?)
+    }
+
+    pub(super) fn spec(&self) -> Spec {
+        Spec {
             image: self.options.image.clone(),
             limits: Limits { memory: 512 << 20, processes: 256, cpus: 2.0, disk: 1 << 30 },
             network: Network::None,
             mounts: Vec::new(),
             keep: false,
-        };
-        change(&mut spec);
-        Ok(self.backend.start(&spec).await?)
+            gateway: None,
+        }
     }
 }
 

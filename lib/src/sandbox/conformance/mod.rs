@@ -5,6 +5,7 @@ mod bench;
 mod bounds;
 mod commands;
 mod files;
+mod gateway;
 mod kernel;
 mod outside;
 mod trees;
@@ -193,11 +194,12 @@ type Try<'a> = fn(&'a Bench<'a>) -> BoxFuture<'a, Result<(), Wrong>>;
 type Entry<'a> = (&'static str, &'static str, Option<Claim>, Try<'a>);
 
 fn cases<'a>() -> Vec<Entry<'a>> {
-    let groups: [Vec<Entry<'a>>; 6] = [
+    let groups: [Vec<Entry<'a>>; 7] = [
         commands::cases(),
         trees::cases(),
         bounds::cases(),
         files::cases(),
+        gateway::cases(),
         outside::cases(),
         kernel::cases(),
     ];

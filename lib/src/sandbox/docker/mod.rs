@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use memtrial_runner::gateway;
 use rustix::process::{Resource, getrlimit};
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
@@ -23,7 +24,9 @@ use super::images::{ImageSettings, Images};
 use super::limits::Lease;
 use super::link::Link;
 use super::namespaces::{check_key, unique};
-use super::{Backend, Exec, Health, Image, NOT_KEPT, Network, Output, Sandbox, SandboxError, Spec, program};
+use super::{
+    Backend, Exec, Health, Image, Mount, NOT_KEPT, Network, Output, Sandbox, SandboxError, Spec, program,
+};
 use cpus::Cpus;
 use engine::{Engine, qualified};
 
@@ -132,6 +135,9 @@ impl Docker {
     }
 
     async fn open(&self, spec: &Spec) -> Result<DockerSandbox, SandboxError> {
+        if let Some(reason) = spec.misplaced_gateway() {
+            return Err(failed("start a container", reason));
+        }
         self.cleared
             .get_or_init(async || {
                 let _ = self.clear_stale().await;
@@ -224,11 +230,14 @@ fn create(spec: &Spec, cpus: Vec<String>, name: &str, image: &str) -> Vec<String
         let limit = getrlimit(resource).maximum.unwrap_or(most).min(most);
         arguments.push(format!("--ulimit={name}={limit}:{limit}"));
     }
-    for mount in &spec.mounts {
+    let socket =
+        spec.gateway.iter().map(|socket| Mount { host: socket.clone(), inside: gateway::SOCKET.into() });
+    for mount in spec.mounts.iter().cloned().chain(socket) {
         let (host, inside) = (mount.host.display(), mount.inside.display());
         arguments.push(format!("--mount=type=bind,\"source={host}\",\"target={inside}\",readonly"));
     }
     arguments.extend([image.to_owned(), "serve".to_owned()]);
+    arguments.extend(spec.gateway.iter().map(|_| gateway::FLAG.to_owned()));
     arguments
 }
 
@@ -413,7 +422,7 @@ impl Sandbox for DockerSandbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::{Limits, Mount};
+    use crate::sandbox::Limits;
 
     #[test]
     fn a_container_is_created_with_every_bound() {
@@ -423,6 +432,7 @@ mod tests {
             network: Network::None,
             mounts: vec![Mount { host: "/a,b".into(), inside: "/c".into() }],
             keep: false,
+            gateway: Some("/run/g".into()),
         };
         let arguments = create(&spec, vec!["--cpuset-cpus=1".to_owned()], "n", "sha256:1").join("\n");
         for expected in [
@@ -436,10 +446,11 @@ mod tests {
             "--security-opt=no-new-privileges",
             "--ulimit=fsize=1048576:1048576",
             "--mount=type=bind,\"source=/a,b\",\"target=/c\",readonly",
+            "--mount=type=bind,\"source=/run/g\",\"target=/.memtrial-gateway\",readonly",
         ] {
             assert!(arguments.lines().any(|line| line == expected), "{expected} in\n{arguments}");
         }
-        assert!(arguments.ends_with("sha256:1\nserve"));
+        assert!(arguments.ends_with("sha256:1\nserve\n--gateway"));
     }
 
     #[tokio::test]

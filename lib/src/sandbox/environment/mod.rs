@@ -3,6 +3,7 @@
 //! The second stage is built once, with the network open, and kept as a layer under a digest of all that went into it;
 //! every trial and every grading starts on it, without network, and is dropped in one step.
 
+mod addition;
 pub mod history;
 mod published;
 mod recipe;
@@ -300,6 +301,7 @@ impl Environments {
             network: self.settings.install_network,
             mounts: self.settings.mounts.clone(),
             keep,
+            gateway: None,
         }
     }
 

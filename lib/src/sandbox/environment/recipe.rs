@@ -6,13 +6,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::sandbox::PATH;
 use crate::task::{Recipe, SolverView};
 
 /// Where the environment's own Python lies.
 pub(super) const VENV: &str = "/opt/env";
-
-/// The path of commands that need no virtual environment.
-const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// What is run while the network is open.
 #[derive(Debug, Clone, PartialEq)]
@@ -150,7 +148,7 @@ fn environment(
         path.push(format!("{VENV}/bin"));
     }
     path.extend(toolchains.iter().map(|dir| format!("{dir}/bin")));
-    path.extend(["/root/.cargo/bin".into(), "/root/go/bin".into(), SYSTEM_PATH.into()]);
+    path.extend(["/root/.cargo/bin".into(), "/root/go/bin".into(), PATH.into()]);
     let mut env: BTreeMap<String, String> = [
         ("PATH", path.join(":").as_str()),
         ("HOME", "/root"),

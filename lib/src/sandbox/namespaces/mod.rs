@@ -14,6 +14,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use fs_err as fs;
 use memtrial_runner::enter::{self, Base, Bind, Bounds, Enter, Upper};
+use memtrial_runner::gateway::SOCKET;
 use tokio::process::Command;
 use tokio::sync::{OnceCell, Semaphore};
 
@@ -102,6 +103,9 @@ impl Namespaces {
     }
 
     async fn open(&self, spec: &Spec) -> Result<NamespaceSandbox, SandboxError> {
+        if let Some(reason) = spec.misplaced_gateway() {
+            return Err(failed("start", reason));
+        }
         let runner = self.prepare().await?;
         let stack = self.layers.stack(&spec.image).map_err(|reason| failed("start on a layer", reason))?;
         let Bottom { base, layers, lease } = self.bottom(stack).await?;
@@ -116,11 +120,8 @@ impl Namespaces {
             limits: bounds(&spec.limits),
             cpu_set: cpus.cpus().to_vec(),
             network: spec.network == Network::Host,
-            binds: spec
-                .mounts
-                .iter()
-                .map(|mount| Bind { host: mount.host.clone(), inside: mount.inside.clone() })
-                .collect(),
+            gateway: spec.gateway.is_some(),
+            binds: binds(spec),
         };
         let mut command = Command::new(runner);
         command.arg("enter").env_clear().current_dir("/");
@@ -212,6 +213,14 @@ fn upper(spec: &Spec) -> Upper {
     if fits && !spec.keep { Upper::Memory } else { Upper::Disk }
 }
 
+/// The mounts, and the gateway's socket at the place that the runner knows.
+fn binds(spec: &Spec) -> Vec<Bind> {
+    let mounts =
+        spec.mounts.iter().map(|mount| Bind { host: mount.host.clone(), inside: mount.inside.clone() });
+    let socket = spec.gateway.iter().map(|socket| Bind { host: socket.clone(), inside: SOCKET.into() });
+    mounts.chain(socket).collect()
+}
+
 fn bounds(limits: &Limits) -> Bounds {
     Bounds {
         memory: limits.memory,
@@ -240,6 +249,7 @@ impl Backend for Namespaces {
             mounts: Vec::new(),
             // So that it is tried whether layers can be written where the cache lies.
             keep: true,
+            gateway: None,
         };
         let tried = async {
             let mut sandbox = self.open(&spec).await?;

@@ -85,6 +85,13 @@ impl From<LlmError> for Refusal {
     }
 }
 
+/// A request of Anthropic messages as one of chat completions, its messages at least.
+pub(super) fn messages_to_chat(body: &Map<String, Value>) -> Result<Map<String, Value>, String> {
+    let talk =
+        ["system", "messages"].iter().filter_map(|key| Some(((*key).to_owned(), body.get(*key)?.clone())));
+    messages::to_chat(&talk.collect())
+}
+
 impl Front {
     /// Reads a request body and puts it into the endpoint's format.
     pub fn read(
