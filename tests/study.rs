@@ -228,7 +228,7 @@ fn a_wrong_study_file_is_named() {
         ("baseline = \"off\"", "baseline = \"none\"", "\"none\" is no condition; there are: bm25, off"),
         ("tasks = [\"tasks.jsonl\"]", "tasks = []", "name at least one task file"),
         ("[budget]", "[bugdet]", "unknown field `bugdet`"),
-        ("base = \"host\"", "base = \"hots\"", "expected host, rootfs:FOLDER or image:NAME"),
+        ("base = \"host\"", "base = \"hots\"", "expected host, rootfs:FOLDER, image:NAME, published"),
         ("replicates = 1", "replicates = 4294967295", "is more than 1000"),
         ("name = \"my-study\"", "name = \"\"", "give the study a name"),
         ("http://127.0.0.1:8000/v1", "not a url", "solvers.main:"),
