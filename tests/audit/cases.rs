@@ -1,45 +1,49 @@
 //! What is planted, one leak a case.
 
+type Text = &'static str;
+
 /// One planted leak.
 pub(super) struct Case {
-    pub(super) name: &'static str,
+    pub(super) name: Text,
     /// The detector that must find it.
-    pub(super) detector: &'static str,
+    pub(super) detector: Text,
     /// A part of the place that it must name.
-    pub(super) place: &'static str,
+    pub(super) place: Text,
     /// Whether `--fix` must take it away.
     pub(super) fixable: bool,
     /// Whether it cannot be planted beside the others.
     pub(super) alone: bool,
     /// Plants it, in the folder of the repository: `fetch` brings refs of the future, `$FIX` and `$BASE` are commits.
-    pub(super) script: &'static str,
+    pub(super) script: Text,
 }
 
-const fn case(name: &'static str, detector: &'static str, place: &'static str, script: &'static str) -> Case {
+impl Case {
+    /// Whether it only writes files of its own: no other plant adds to its finding, so it may share a sandbox.
+    pub(super) fn is_files(&self) -> bool {
+        !self.alone && !["fetch", "git "].iter().any(|command| self.script.contains(command))
+    }
+}
+
+const fn case(name: Text, detector: Text, place: Text, script: Text) -> Case {
     Case { name, detector, place, fixable: true, alone: false, script }
 }
 
 /// One that stays after `--fix`.
-const fn stays(
-    name: &'static str,
-    detector: &'static str,
-    place: &'static str,
-    script: &'static str,
-) -> Case {
+const fn stays(name: Text, detector: Text, place: Text, script: Text) -> Case {
     Case { name, detector, place, fixable: false, alone: false, script }
 }
 
 /// One that spoils the others.
-const fn alone(
-    name: &'static str,
-    detector: &'static str,
-    place: &'static str,
-    script: &'static str,
-) -> Case {
+const fn alone(name: Text, detector: Text, place: Text, script: Text) -> Case {
     Case { name, detector, place, fixable: true, alone: true, script }
 }
 
-pub(super) const CASES: [Case; 87] = [
+/// One that spoils the others and stays after `--fix`.
+const fn alone_and_stays(name: Text, detector: Text, place: Text, script: Text) -> Case {
+    Case { fixable: false, ..alone(name, detector, place, script) }
+}
+
+pub(super) const CASES: [Case; 92] = [
     case(
         "commit-graph",
         "commit-graph",
@@ -91,6 +95,30 @@ pub(super) const CASES: [Case; 87] = [
         "head",
         ".git HEAD",
         "fetch main:refs/heads/n; git checkout -q --detach n; git branch -q -D n",
+    ),
+    alone_and_stays(
+        "fix in the commit that set up",
+        "answer-lines",
+        "/testbed/.git HEAD:src/widget.py",
+        "cp /plant/widget.py src/widget.py; git add src; echo '*.py working-tree-encoding=UTF-16' > .gitattributes; git add .gitattributes; git -c user.name=s -c user.email=setup@swebench.config commit -qm 'Set up'; git show $BASE:src/widget.py > src/widget.py; rm .gitattributes",
+    ),
+    alone_and_stays(
+        "archive in the commit that set up",
+        "archive",
+        "/testbed/.git HEAD:docs/w.zip",
+        r#"mkdir docs; python3 -c "import zipfile; zipfile.ZipFile('docs/w.zip', 'w', zipfile.ZIP_DEFLATED).write('/plant/widget.py')"; git add docs; git -c user.name=m -c user.email=memtrial@localhost commit -qm 'Set up'; rm -rf docs"#,
+    ),
+    alone_and_stays(
+        "message of an empty commit",
+        "hidden-text",
+        "/testbed/.git HEAD",
+        "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m 'The maintainers agreed to take the quarters modulo four.'",
+    ),
+    alone_and_stays(
+        "message of a tag on the past",
+        "hidden-text",
+        "/testbed/.git refs/tags",
+        "git -c user.name=a -c user.email=a@b tag -a -m 'The maintainers agreed to take the quarters modulo four.' v1.2.1",
     ),
     case(
         "stale packed ref",
@@ -305,7 +333,7 @@ pub(super) const CASES: [Case; 87] = [
         "/testbed/src/fixed.py",
         "cp /plant/widget.py src/fixed.py",
     ),
-    alone(
+    alone_and_stays(
         "changed file of the tree",
         "answer-lines",
         "/testbed/src/widget.py",
@@ -438,6 +466,12 @@ pub(super) const CASES: [Case; 87] = [
         "package-cache",
         "_cacache/index-v5",
         r#"d=/root/.npm/_cacache/index-v5/aa; mkdir -p $d; echo '{"key":"request-cache:https://registry.npmjs.org/widget/-/widget-1.3.0.tgz"}' > $d/e"#,
+    ),
+    case(
+        "npm's tarball",
+        "package-cache",
+        "_cacache/content-v2/sha512/de/ad/beef",
+        r#"d=/root/.npm/_cacache; mkdir -p $d/index-v5/bb $d/content-v2/sha512/de/ad; echo x > $d/content-v2/sha512/de/ad/beef; printf '0a1b\t{"key":"make-fetch-happen:request-cache:https://registry.npmjs.org/widget/-/widget-1.4.0.tgz","integrity":"sha512-3q2+7w=="}\n' > $d/index-v5/bb/e"#,
     ),
     case(
         "Cargo's cache",

@@ -156,7 +156,7 @@ impl<'a> Answer {
             self.add(line, piece.clone());
             // as it stands in a JSON text
             let escaped = serde_json::Value::from(line).to_string();
-            let escaped = escaped.trim_matches('"').to_owned();
+            let escaped = escaped[1..escaped.len() - 1].to_owned();
             self.texts.entry(escaped).or_insert_with(|| (piece.clone(), line.to_owned()));
             self.lines.entry(piece.clone()).or_default().insert(line.to_owned());
         }
@@ -200,17 +200,22 @@ impl<'a> Answer {
         self.texts.keys().map(String::as_str)
     }
 
+    /// Those that count at a file's head alone.
+    pub(super) fn heads(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().filter(|(_, (piece, _))| *piece == Piece::Bundle).map(|(text, _)| text.as_str())
+    }
+
+    /// Those that count anywhere.
+    pub(super) fn texts_but_heads(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().filter(|(_, (piece, _))| *piece != Piece::Bundle).map(|(text, _)| text.as_str())
+    }
+
     /// Whether nothing that the gold patch adds can be told from other text.
     pub(super) fn has_no_lines(&self) -> bool {
         !self
             .lines
             .iter()
             .any(|(piece, lines)| matches!(piece, Piece::Gold(_)) && self.is_enough(piece, lines))
-    }
-
-    /// Whether this is a text that is searched for.
-    pub(super) fn has(&self, text: &str) -> bool {
-        self.texts.contains_key(text)
     }
 
     /// Takes in a text that was found; false for one that was not searched for.
@@ -333,3 +338,7 @@ pub(super) fn shorten_to(text: &str, most: usize) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if text.chars().count() <= most { text } else { text.chars().take(most - 1).chain(['…']).collect() }
 }
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;

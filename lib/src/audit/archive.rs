@@ -64,3 +64,80 @@ fn unzip(bytes: &[u8]) -> Vec<u8> {
 fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::{DeflateEncoder, GzEncoder};
+
+    use super::*;
+
+    fn gzip(text: &[u8]) -> Vec<u8> {
+        let mut writer = GzEncoder::new(Vec::new(), Compression::default());
+        writer.write_all(text).unwrap();
+        writer.finish().unwrap()
+    }
+
+    /// A member of a zip file: with `streamed`, the header states no sizes and they follow the data.
+    fn member(name: &str, text: &[u8], deflate: bool, streamed: bool) -> Vec<u8> {
+        let mut data = text.to_vec();
+        if deflate {
+            let mut writer = DeflateEncoder::new(Vec::new(), Compression::default());
+            writer.write_all(text).unwrap();
+            data = writer.finish().unwrap();
+        }
+        let length = |bytes: &[u8]| if streamed { 0 } else { u32::try_from(bytes.len()).unwrap() };
+        let mut bytes = b"PK\x03\x04\x14\0".to_vec();
+        bytes.extend_from_slice(&[if streamed { 8 } else { 0 }, 0, if deflate { 8 } else { 0 }, 0]);
+        bytes.extend_from_slice(&[0; 8]);
+        bytes.extend_from_slice(&length(&data).to_le_bytes());
+        bytes.extend_from_slice(&length(text).to_le_bytes());
+        bytes.extend_from_slice(&u16::try_from(name.len()).unwrap().to_le_bytes());
+        bytes.extend_from_slice(&[2, 0]);
+        bytes.extend_from_slice(name.as_bytes());
+        bytes.extend_from_slice(b"xx");
+        bytes.extend_from_slice(&data);
+        if streamed {
+            bytes.extend_from_slice(b"PK\x07\x08");
+            bytes.extend_from_slice(&[0; 12]);
+        }
+        bytes
+    }
+
+    #[test]
+    fn unpacks_gzip_with_all_its_parts_and_zstd() {
+        let both = [gzip(b"one "), gzip(b"two")].concat();
+        assert_eq!(unpack(&both).as_deref(), Some(b"one two".as_slice()));
+        let packed = zstd::stream::encode_all(b"three".as_slice(), 0).unwrap();
+        assert_eq!(unpack(&packed).as_deref(), Some(b"three".as_slice()));
+        assert_eq!(unpack(b"three"), None);
+        assert_eq!(unpack(b""), None);
+    }
+
+    #[test]
+    fn unpacks_each_member_of_a_zip_file() {
+        let zip = [
+            member("a.py", b"first first first", true, false),
+            member("b.py", b"second", false, false),
+            member("c.py", b"third third third", true, true),
+            member("d.py", b"fourth", true, false),
+            b"PK\x01\x02 the directory".to_vec(),
+        ];
+        let said = unpack(&zip.concat()).unwrap();
+        let said = String::from_utf8(said).unwrap();
+        assert_eq!(said, "a.py\nfirst first first\nb.py\nsecond\nc.py\nthird third third\nd.py\nfourth\n");
+    }
+
+    #[test]
+    fn a_damaged_archive_gives_what_can_be_had() {
+        let text: Vec<u8> = (0..20_000_u32).flat_map(|number| number.to_string().into_bytes()).collect();
+        let packed = gzip(&text);
+        let some = unpack(&packed[..packed.len() / 2]).unwrap();
+        assert!(!some.is_empty() && text.starts_with(&some), "{}", some.len());
+        let zip = member("a.py", b"first", false, false);
+        assert_eq!(unpack(&zip[..zip.len() - 2]).as_deref(), Some(b"a.py\nfir\n".as_slice()));
+        assert_eq!(unpack(&zip[..20]).as_deref(), Some(b"".as_slice()));
+    }
+}

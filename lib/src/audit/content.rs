@@ -1,6 +1,6 @@
 //! The answer in the content of files, archives, compiled code, variables and an image's own words.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use regex::bytes::Regex;
 
@@ -17,8 +17,9 @@ const MOST: u64 = 64 << 20;
 const MOST_ARCHIVE: u64 = 32 << 20;
 const MOST_ARCHIVES: u64 = 512 << 20;
 
-/// Prints `PATH:TEXT` for each of the texts in the file `$1` that stands in one of the files that standard input names.
-const SEARCH: &str = r#"LC_ALL=C xargs -0 grep -aoHF -f "$1" -- 2> /dev/null; exit 0"#;
+/// Prints those of the files that standard input names in which one of the texts in the file `$1` stands. Which ones is
+/// read from the files: what `grep -o` prints where texts overlap differs from one grep to the other.
+const SEARCH: &str = r#"LC_ALL=C xargs -0 grep -alF -f "$1" -- 2> /dev/null; exit 0"#;
 
 /// Searches every file that may hold the answer.
 pub(super) async fn search(
@@ -31,19 +32,11 @@ pub(super) async fn search(
     report.searched = chosen.len();
     let found = grep(sandbox, view, &chosen).await?;
     for (path, found) in &found {
-        if found.any(|piece| *piece == Piece::Tarball) && path.contains("_cacache") {
+        if found.any(|piece| *piece == Piece::Tarball) && path.contains("/_cacache/index-v") {
             let text = sandbox.get(path, MOST).await?.unwrap_or_default();
-            let later = own.tarballs_in(&String::from_utf8_lossy(&text));
-            if let Some(version) = later.iter().find(|version| own.is_later(version) == Some(true)) {
-                report.add(
-                    "package-cache",
-                    path,
-                    &format!("npm's cache holds version {version} of the package itself"),
-                    view.remedy(path),
-                );
-            }
+            tarballs(view, own, path, &String::from_utf8_lossy(&text), report);
         }
-        if found.any(|piece| *piece == Piece::Bundle) && starts_with(sandbox, path, "# v").await? {
+        if found.any(|piece| *piece == Piece::Bundle) {
             report.add("bundle", path, "a git bundle", view.remedy(path));
         }
         if let Some(verdict) = view.answer.judge(found, listing::in_package(path)) {
@@ -54,11 +47,25 @@ pub(super) async fn search(
     archives(sandbox, view, report).await?;
     compiled(sandbox, view, report).await?;
     for entry in chosen.iter().filter(|entry| entry.path.ends_with(".pack")) {
-        if starts_with(sandbox, &entry.path, "PACK").await? {
+        if head(sandbox, &entry.path).await?.starts_with(b"PACK") {
             report.add("pack-file", &entry.path, "a git pack outside a repository", view.remedy(&entry.path));
         }
     }
     Ok(())
+}
+
+/// Later versions of the package itself in npm's cache, by a file of its index: that, and what it leads to.
+fn tarballs(view: &View<'_>, own: &Own, path: &str, text: &str, report: &mut Report) {
+    let cache = path.split_once("/index-v").map_or(path, |(cache, _)| cache);
+    for tarball in own.tarballs_in(text).iter().filter(|it| own.is_later(&it.version) == Some(true)) {
+        let what = format!("npm's cache holds version {} of the package itself", tarball.version);
+        report.add("package-cache", path, &what, view.remedy(path));
+        let content = tarball.content.as_ref().map(|content| format!("{cache}/{content}"));
+        if let Some(content) = content.filter(|content| view.entries.iter().any(|it| it.path == *content)) {
+            let what = format!("the tarball of version {} of the package itself", tarball.version);
+            report.add("package-cache", &content, &what, view.remedy(&content));
+        }
+    }
 }
 
 /// What of the answer stands in which file.
@@ -68,32 +75,52 @@ async fn grep<'a>(
     files: &[&Entry],
 ) -> Result<BTreeMap<String, Found<'a>>, AuditError> {
     let mut all: BTreeMap<String, Found<'a>> = BTreeMap::new();
-    let texts: Vec<&str> = view.answer.texts().collect();
+    let paths = files.iter().map(|entry| entry.path.clone()).collect();
+    let paths = files_with(sandbox, view, view.answer.texts().collect(), paths).await?;
+    // the words at a bundle's head also stand in every copy of git, which is large: those need not be read
+    for path in &paths {
+        let head = head(sandbox, path).await?;
+        if let Some(line) = view.answer.heads().find(|text| head.starts_with(text.as_bytes())) {
+            view.answer.note(all.entry(path.clone()).or_default(), line);
+        }
+    }
+    let paths = files_with(sandbox, view, view.answer.texts_but_heads().collect(), paths).await?;
+    let Some(pattern) = pattern(view.answer) else { return Ok(all) };
+    for path in paths {
+        let Some(content) = sandbox.get(&path, MOST).await? else { continue };
+        note_all(view.answer, &pattern, &content, all.entry(path).or_default());
+    }
+    Ok(all)
+}
+
+/// Those of the files in which one of these texts stands.
+async fn files_with(
+    sandbox: &mut dyn Sandbox,
+    view: &View<'_>,
+    texts: Vec<&str>,
+    paths: BTreeSet<String>,
+) -> Result<BTreeSet<String>, AuditError> {
+    if texts.is_empty() {
+        return Ok(BTreeSet::new());
+    }
     let place = format!("{STATE}/texts-to-find");
     sandbox.put(&place, (texts.join("\n") + "\n").as_bytes(), 0o600).await?;
-    let mut stdin = Vec::new();
-    for entry in files {
-        stdin.extend_from_slice(entry.path.as_bytes());
-        stdin.push(0);
-    }
+    // the texts' own file last: a search that does not find them there did not work
+    let stdin = paths.iter().chain([&place]).flat_map(|path| [path.as_bytes(), b"\0"].concat()).collect();
     let argv = ["sh", "-c", SEARCH, "memtrial", &place].map(str::to_owned).into();
     let output = OutputLimit { head: 256 << 20, tail: 0 };
     let exec = Exec { argv, stdin, output, ..Exec::bash("", "/").timeout(view.subject.timeout) };
     let output = sandbox.exec(&exec).await?;
+    let failed = |reason: String| AuditError::Failed { action: "searching the files", reason };
     if !output.success() {
-        return Err(AuditError::Failed {
-            action: "searching the files",
-            reason: format!("{:?}", output.ended),
-        });
+        return Err(failed(format!("{:?}", output.ended)));
     }
-    for line in String::from_utf8_lossy(&output.bytes).lines() {
-        // a path may hold colons: the text behind it is one that was searched for
-        let cut = line.match_indices(':').find(|(at, _)| view.answer.has(&line[at + 1..]));
-        if let Some((at, _)) = cut {
-            view.answer.note(all.entry(line[..at].to_owned()).or_default(), &line[at + 1..]);
-        }
+    let mut found: BTreeSet<String> =
+        String::from_utf8_lossy(&output.bytes).lines().map(str::to_owned).collect();
+    if !found.remove(&place) {
+        return Err(failed("the sandbox's grep and xargs do not find what must be there".into()));
     }
-    Ok(all)
+    Ok(found)
 }
 
 /// Reports a file under the detector that its place and kind call for.
@@ -120,6 +147,9 @@ fn tell(view: &View<'_>, path: &str, verdict: &Verdict, diff: bool, report: &mut
 
 /// Unpacks archives and searches what they hold.
 async fn archives(sandbox: &mut dyn Sandbox, view: &View<'_>, report: &mut Report) -> Result<(), AuditError> {
+    if view.answer.texts_but_heads().next().is_none() {
+        return Ok(());
+    }
     let Some(pattern) = pattern(view.answer) else { return Ok(()) };
     let ends = [".whl", ".egg", ".zip", ".jar", ".tgz", ".gz", ".crate", ".zst", ".gem"];
     let stored = |path: &str| path.contains("/pip/http") || path.contains("_cacache/content-v2");
@@ -204,9 +234,9 @@ pub(super) async fn surroundings(
     Ok(())
 }
 
-/// One pattern for all texts.
+/// One pattern for all texts but those at a file's head.
 fn pattern(answer: &Answer) -> Option<Regex> {
-    let mut texts: Vec<&str> = answer.texts().collect();
+    let mut texts: Vec<&str> = answer.texts_but_heads().collect();
     texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
     let all: Vec<String> = texts.iter().map(|text| regex::escape(text)).collect();
     Regex::new(&all.join("|")).ok()
@@ -218,8 +248,8 @@ fn note_all<'a>(answer: &'a Answer, pattern: &Regex, content: &[u8], found: &mut
     }
 }
 
-async fn starts_with(sandbox: &mut dyn Sandbox, path: &str, text: &str) -> Result<bool, AuditError> {
+/// The first bytes of a file.
+async fn head(sandbox: &mut dyn Sandbox, path: &str) -> Result<Vec<u8>, AuditError> {
     let argv = ["head", "-c", "16", "--", path].map(str::to_owned).into();
-    let output = sandbox.exec(&Exec { argv, ..Exec::bash("", "/") }).await?;
-    Ok(output.bytes.starts_with(text.as_bytes()))
+    Ok(sandbox.exec(&Exec { argv, ..Exec::bash("", "/") }).await?.bytes)
 }

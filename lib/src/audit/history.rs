@@ -54,6 +54,7 @@ pub(super) async fn look(
             history.changed_files().await?.into_iter().collect();
         answer.forget(&history.said_at_base(&answer.questions()).await?);
         let (tracked, versions) = history.names().await?;
+        history.lay_out_ahead().await?;
         Ok::<_, HistoryError>((changed, tracked, versions))
     };
     match step.await {

@@ -10,6 +10,7 @@ use crate::sandbox::{Exec, OutputLimit, Sandbox};
 const LIST: &str = r"
 closed=$2
 set -- $(for root in $1; do [ -e $root ] && echo $root; done)
+[ $# -gt 0 ] || exit 0
 prune='-path /proc -o -path /sys -o -path /dev'
 for folder in $closed; do prune=$prune' -o -path '$folder; done
 if find / -maxdepth 0 -printf x > /dev/null 2>&1; then

@@ -30,6 +30,10 @@ use crate::task::Task;
 /// Where lists lie in the sandbox while it is looked into.
 const STATE: &str = "/tmp/memtrial-audit";
 
+/// Where the repository's own words that are accepted without being the base commit's are laid out: the commit that set
+/// the environment up is known by who made it, a tag by what it is on, so what they hold is searched.
+const AHEAD: &str = "/tmp/memtrial-audit/ahead";
+
 /// What is looked into.
 #[derive(Debug, Clone)]
 pub struct Subject<'a> {
@@ -174,6 +178,20 @@ impl Report {
         self.findings.push(Finding { detector, place: place.to_owned(), what, severity, fixable, remedy });
     }
 
+    /// Names what lies in [`AHEAD`] as git does. Only who made the commit or tag can take it away.
+    fn name_the_commit(&mut self, workdir: &str) {
+        for finding in &mut self.findings {
+            let Some(inside) = finding.place.strip_prefix(AHEAD) else { continue };
+            let name = match inside.strip_prefix("/files/") {
+                Some(path) => format!("HEAD:{path}"),
+                None if inside == "/tags" => "refs/tags".to_owned(),
+                None => "HEAD".to_owned(),
+            };
+            finding.place = format!("{workdir}/.git {name}");
+            (finding.remedy, finding.fixable) = (Remedy::None, false);
+        }
+    }
+
     fn could_not(&mut self, what: &str, reason: &str) {
         self.unchecked.push(Unchecked { what: what.to_owned(), reason: reason.to_owned() });
     }
@@ -216,6 +234,8 @@ pub async fn audit(sandbox: &mut dyn Sandbox, subject: &Subject<'_>) -> Result<R
     report.files = entries.iter().filter(|entry| !entry.folder).count();
     let mut answer = subject.task.map_or_else(answer::Answer::unknown, answer::Answer::of);
     let past = history::look(sandbox, subject, &entries, &mut answer, &mut report).await?;
+    let ahead = listing::list(sandbox, &[AHEAD.to_owned()], &[], subject.timeout).await?;
+    let entries = [entries, ahead].concat();
     if subject.task.is_some() && answer.has_no_lines() {
         let note =
             "the gold patch adds too little to tell a line of it from another: files are not searched for it";
@@ -230,6 +250,7 @@ pub async fn audit(sandbox: &mut dyn Sandbox, subject: &Subject<'_>) -> Result<R
     sandbox
         .exec(&Exec { argv: ["rm", "-rf", STATE].map(str::to_owned).into(), ..Exec::bash("", "/") })
         .await?;
+    report.name_the_commit(&subject.workdir);
     report.sort();
     Ok(report)
 }
@@ -249,6 +270,9 @@ impl View<'_> {
     }
 
     fn is_candidate(&self, path: &str) -> bool {
+        if listing::is_under(path, AHEAD) {
+            return true;
+        }
         if listing::is_under(path, STATE) || !listing::is_readable(path) {
             return false;
         }

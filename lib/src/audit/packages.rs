@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
 
 /// What the package at the base commit is called, and its version.
@@ -150,14 +152,38 @@ impl Own {
         })
     }
 
-    /// The versions of this package whose tarballs an entry of npm's cache names.
-    pub(super) fn tarballs_in(&self, text: &str) -> Vec<String> {
-        let Ok(pattern) = Regex::new(r#"/((?:@[\w.-]+/)?[\w.-]+)/-/[\w.-]+?-(\d[\w.+-]*)\.tgz"#) else {
+    /// The tarballs of this package that a file of npm's cache index (`_cacache/index-v5`) says are held.
+    pub(super) fn tarballs_in(&self, text: &str) -> Vec<Tarball> {
+        let Ok(pattern) = Regex::new(r"/((?:@[\w.-]+/)?[\w.-]+)/-/[\w.-]+?-(\d[\w.+-]*)\.tgz") else {
             return Vec::new();
         };
-        let ours = pattern.captures_iter(text).filter(|found| self.names.contains(&normal(&found[1])));
-        ours.map(|found| found[2].to_owned()).collect()
+        // each line is a checksum and an entry; the last one of a key counts, but what an earlier one named may lie there
+        let entries = text.lines().filter_map(|line| {
+            let entry: serde_json::Value = serde_json::from_str(line.rsplit('\t').next()?).ok()?;
+            let found = pattern.captures(entry.get("key")?.as_str()?)?;
+            let content = entry.get("integrity").and_then(|it| it.as_str()).and_then(content_of);
+            let ours = self.names.contains(&normal(&found[1]));
+            ours.then(|| Tarball { version: found[2].to_owned(), content })
+        });
+        entries.collect()
     }
+}
+
+/// Where npm's cache holds what has this checksum: `sha512-3q2+7w==` → `content-v2/sha512/de/ad/beef`.
+fn content_of(integrity: &str) -> Option<String> {
+    let (algorithm, digest) = integrity.split_whitespace().next()?.split_once('-')?;
+    let digest = STANDARD.decode(digest).ok()?;
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let (first, second, rest) = (hex.get(..2)?, hex.get(2..4)?, hex.get(4..)?);
+    Some(format!("content-v2/{algorithm}/{first}/{second}/{rest}"))
+}
+
+/// A tarball in npm's cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Tarball {
+    pub(super) version: String,
+    /// Where it lies in the cache, where the entry says so.
+    pub(super) content: Option<String>,
 }
 
 /// A copy of the package.
@@ -297,9 +323,28 @@ mod tests {
         ] {
             assert_eq!(version(path), None, "{path}");
         }
+    }
+
+    #[test]
+    fn an_index_of_npms_cache_says_which_tarballs_are_held() {
+        let key = |name: &str| format!("request-cache:https://registry.npmjs.org/{name}");
+        let line = |name: &str, more: &str| format!("0a1b\t{{\"key\":\"{}\"{more}}}\n", key(name));
+        let text = [
+            String::from("\n"),
+            line("widget/-/widget-2.1.0.tgz", r#","integrity":"sha512-3q2+7w==","size":4"#),
+            line("@acme/widget/-/widget-2.2.0-rc.1.tgz", ""),
+            line("gadget/-/gadget-3.0.0.tgz", ""),
+            // what there is to have, not what is held
+            line("widget", r#","tarball":"https://registry.npmjs.org/widget/-/widget-9.0.0.tgz""#),
+            String::from("noise"),
+        ];
+        let tarball = |version: &str, content: Option<&str>| Tarball {
+            version: version.into(),
+            content: content.map(Into::into),
+        };
         assert_eq!(
-            own.tarballs_in("\"key\":\"https://registry.npmjs.org/widget/-/widget-2.1.0.tgz\""),
-            ["2.1.0"]
+            own().tarballs_in(&text.concat()),
+            [tarball("2.1.0", Some("content-v2/sha512/de/ad/beef")), tarball("2.2.0-rc.1", None)]
         );
     }
 }

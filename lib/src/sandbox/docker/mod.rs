@@ -311,11 +311,16 @@ impl Backend for Docker {
     }
 
     async fn describe(&self, image: &Image) -> Result<Vec<(String, String)>, SandboxError> {
+        // told by the name that was asked for, not by its digest
+        let asked = match image {
+            Image::Container(name) => Some(name),
+            _ => None,
+        };
         let image = self.image(image).await?;
         let config = self.engine.run("read an image", &["image", "inspect", &image]).await?;
         let steps = ["history", "--no-trunc", "--format", "{{.CreatedBy}}", &image];
         let steps = self.engine.run("read an image's history", &steps).await?;
-        Ok(engine::facts(&image, &config, &steps))
+        Ok(engine::facts(asked.unwrap_or(&image), &config, &steps))
     }
 
     async fn drop_layer(&self, key: &str) -> Result<(), SandboxError> {

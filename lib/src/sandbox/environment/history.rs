@@ -15,6 +15,7 @@ use crate::sandbox::{Exec, OutputLimit, Sandbox, SandboxError};
 
 const COMMON: &str = include_str!("history/common.sh");
 const PROBE: &str = include_str!("history/probe.sh");
+const AHEAD: &str = include_str!("history/ahead.sh");
 const TREE: &str = include_str!("history/tree.sh");
 const RELATED: &str = include_str!("history/related.sh");
 const SAID: &str = include_str!("history/said.sh");
@@ -111,6 +112,18 @@ impl<'a> History<'a> {
         let said = self.run("comparing the files with the base commit", TREE, &[&state], &[]).await?;
         let start = said.find("\0\0").map_or(0, |at| at + 2);
         Ok(said[start..].split_terminator('\0').map(str::to_owned).collect())
+    }
+
+    /// Lays out in the folder `ahead` of the lists what is accepted without being the base commit's, to be searched as
+    /// files: `tags`, the annotated tags of the past, and of the commit that set the environment up `commit`, its message,
+    /// and under `files` what it changes. After [`Self::probe`].
+    ///
+    /// # Errors
+    /// As [`Self::probe`].
+    pub async fn lay_out_ahead(&mut self) -> Result<(), HistoryError> {
+        let state = self.state.clone();
+        self.run("reading the commit past the base commit", AHEAD, &[&state], &[]).await?;
+        Ok(())
     }
 
     /// Which of these texts, none with a line end, stand in a file of the base commit. After [`Self::probe`].

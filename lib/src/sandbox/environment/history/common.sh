@@ -12,6 +12,13 @@ export LC_ALL=C HOME=/nonexistent GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/n
 umask 022
 hex='[0-9a-f]\{40\}\([0-9a-f]\{24\}\)\{0,1\}'
 
+# The first tool of these scripts that is not here: without it, much would look like nothing.
+missing() {
+  for tool in git awk cmp comm cut find grep head mktemp paste sed sort tr wc; do
+    command -v "$tool" > /dev/null || { printf '%s' "$tool"; return; }
+  done
+}
+
 # say DETECTOR WHERE WHAT: one finding
 say() { printf '%s\t%s\t%s\n' "$1" "$2" "$(printf '%s' "$3" | tr '\t\n' '  ')"; }
 

@@ -1,7 +1,8 @@
 # probe.sh BASE STATE: what the repository of the working folder shows of later than BASE, one finding a line:
 # DETECTOR <tab> WHERE <tab> WHAT. Lists for later steps stay in the folder STATE, where it is not empty.
 place=$(pwd) base=$1 state=$2
-command -v git > /dev/null || { say '!' "$place" 'there is no git here to look into the repository with'; exit 0; }
+lack=$(missing)
+[ -z "$lack" ] || { say '!' "$place" "there is no $lack here to look into the repository with"; exit 0; }
 real=$(git_dir "$place")
 [ -n "$real" ] || { say '!' "$place" 'there is no git repository here'; exit 0; }
 if [ -f "$real/commondir" ]; then say '!' "$place" 'is a linked worktree: look into its main repository'; exit 0; fi

@@ -4,10 +4,24 @@
 # Killed at any moment it leaves a usable repository, and the same command goes on: first a pack is written that holds
 # the whole past, then refs are dropped one by one, then files, and only then objects that nothing names any more.
 place=$(pwd) base=$1
-command -v git > /dev/null || { echo 'there is no git here' >&2; exit 3; }
+lack=$(missing)
+[ -z "$lack" ] || { echo "there is no $lack here" >&2; exit 3; }
 real=$(git_dir "$place")
 [ -n "$real" ] || { echo "there is no git repository at $place" >&2; exit 3; }
 if [ -f "$real/commondir" ]; then echo "$place is a linked worktree: strip its main repository" >&2; exit 3; fi
+# One strip at a time. The lock is on the folder itself, so nothing is left behind, and every child holds it too: where
+# only this shell is killed, the next strip waits for what runs on. Without `flock` there is none.
+if command -v flock > /dev/null; then
+  exec 9< "$real"
+  tries=0
+  until flock -n 9; do
+    # 1: it is held; else this file system has no such locks
+    [ $? = 1 ] || break
+    tries=$((tries + 1))
+    if [ $tries -gt 120 ]; then echo "another strip is at work in $real" >&2; exit 3; fi
+    sleep 1
+  done
+fi
 if ls "$real"/*.lock > /dev/null 2>&1; then echo "git is at work in $real: $(ls "$real"/*.lock)" >&2; exit 3; fi
 if find "$real" -type l | grep -q .; then
   echo "$real holds symbolic links, for example $(find "$real" -type l | head -n 1): what they point at is not touched" >&2
