@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+use anyhow::Context;
 use memtrial::llm::gateway::{Admission, Caller, Caps, Gateway, Listening, Settings, Tally};
 use memtrial::llm::{Endpoint, Limiter, LlmError, Prices, Secret};
 use serde::Serialize;
@@ -40,6 +42,13 @@ pub struct Args {
     /// Requests under way at the endpoint at most; fewer while it says that they are too many.
     #[arg(long, value_name = "N", default_value_t = 8)]
     max_in_flight: usize,
+    /// Tries of one call at most; fewer where an endpoint may have charged for an answer that cannot be used (3), or
+    /// where the client has left.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    max_attempts: u32,
+    /// Seconds between two tries at most, whatever `Retry-After` says.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    max_wait: u64,
     /// Prices of models, TOML or JSON, in US dollars per million tokens.
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
@@ -81,24 +90,25 @@ pub struct Args {
 
 pub async fn run(args: Args) -> Outcome {
     let gateway = gateway(&args)?;
-    fs_err::create_dir_all(&args.journal).map_err(Failure::environment)?;
-    let admission = gateway.admit(caller(&args), caps(&args), &args.journal.join("calls.jsonl"));
-    let admission = admission.map_err(failure)?;
     let listening = match &args.unix {
-        Some(path) => gateway.listen_unix(path).await,
-        None => gateway.listen_tcp(args.listen).await,
+        Some(path) => gateway.listen_unix(path).await.context("--unix"),
+        None => gateway.listen_tcp(args.listen).await.with_context(|| format!("--listen {}", args.listen)),
     };
     let listening = listening.map_err(Failure::environment)?;
+    fs_err::create_dir_all(&args.journal).context("--journal").map_err(Failure::environment)?;
+    let admission = gateway.admit(caller(&args), caps(&args), &args.journal.join("calls.jsonl"));
+    let admission = admission.map_err(failure)?;
     announce(&args, &admission, &listening)?;
     interrupted().await;
     ui::note("answering the calls under way; the next signal ends them");
+    gateway.close();
     let ended = async {
         listening.drain().await;
         admission.finish().await;
     };
     tokio::select! {
         () = ended => summarise(&args, gateway.total()),
-        () = interrupted() => Ok(Exit::Interrupted),
+        () = interrupted() => summarise(&args, gateway.total()).map(|_| Exit::Interrupted),
     }
 }
 
@@ -109,6 +119,8 @@ fn gateway(args: &Args) -> Result<Gateway, Failure> {
     endpoint.stream = args.stream;
     endpoint.send_seed = false;
     endpoint.max_in_flight = args.max_in_flight;
+    endpoint.max_attempts = args.max_attempts;
+    endpoint.max_wait = Duration::from_secs(args.max_wait);
     if let Some(name) = &args.api_key_env {
         let missing = || Failure::environment(anyhow::anyhow!("the environment variable {name} is not set"));
         endpoint = endpoint.with_key(Secret::new(std::env::var(name).map_err(|_| missing())?));

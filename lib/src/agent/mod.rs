@@ -76,6 +76,8 @@ pub mod exit {
 
     /// Another program as the agent ended in failure; what it changed is graded.
     pub const NON_ZERO_EXIT: &str = "NonZeroExit";
+    /// Another program as the agent left no repository from which its changes can be told.
+    pub const NO_DIFFERENCE: &str = "NoDifference";
 
     /// Whether a run that ended so hands in work to be graded.
     pub fn hands_in(exit_status: &str) -> bool {
@@ -85,7 +87,7 @@ pub mod exit {
     /// Whether a run that ended so is the agent's own doing: a result, not a failure of the harness.
     pub fn is_result(exit_status: &str) -> bool {
         hands_in(exit_status)
-            || [LIMITS_EXCEEDED, TIME_EXCEEDED, REPEATED_FORMAT_ERROR, CONTEXT_WINDOW_EXCEEDED]
+            || [LIMITS_EXCEEDED, TIME_EXCEEDED, REPEATED_FORMAT_ERROR, CONTEXT_WINDOW_EXCEEDED, NO_DIFFERENCE]
                 .contains(&exit_status)
     }
 }

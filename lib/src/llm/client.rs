@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use backon::{ExponentialBuilder, Retryable};
+use backon::{BackoffBuilder, ExponentialBuilder};
 use serde_json::{Map, Value, json};
 
 use super::http::{Failure, Meaning, Transport};
@@ -144,6 +144,11 @@ impl Client {
 
     /// Asks, with retries. A failed call says what it cost.
     pub(super) async fn ask(&self, ask: &Ask) -> Result<Reply, Unanswered> {
+        self.ask_while(ask, Arc::new(|| true)).await
+    }
+
+    /// Asks, with retries for as long as the answer is wanted: a try under way is never broken off.
+    pub(super) async fn ask_while(&self, ask: &Ask, wanted: Wanted) -> Result<Reply, Unanswered> {
         let mut ask = ask.clone();
         if self.endpoint.stream {
             ask.body.insert("stream".into(), json!(true));
@@ -153,32 +158,29 @@ impl Client {
         }
         let seeded = ask.body.contains_key("seed");
         let body = Value::Object(ask.body);
-        let (mut attempts, mut spent) = (0, Cost::ZERO);
-        let longest = self.endpoint.max_wait;
-        let once = || {
+        let (mut attempts, mut perhaps_paid, mut spent) = (0, 0, Cost::ZERO);
+        let mut waits = self.backoff().build();
+        loop {
             attempts += 1;
-            self.attempt(ask.api, &body, ask.beta.as_deref())
-        };
-        let outcome = once
-            .retry(self.backoff())
-            .when(|failed| failed.failure.meaning == Meaning::Passing)
-            .adjust(|failed, wait| wait.map(|wait| failed.failure.retry_after.unwrap_or(wait).min(longest)))
-            .notify(|failed: &Try, wait: Duration| {
-                spent = spent.plus(failed.cost);
-                if let Some(tell) = &self.on_retry {
-                    tell(&failed.failure.reason, wait);
-                }
-            })
-            .await;
-        match outcome {
-            Ok(reply) => Ok(Reply { cost: spent.plus(reply.cost), ..reply }),
-            Err(Try { mut failure, cost }) => {
+            let Try { mut failure, cost } = match self.attempt(ask.api, &body, ask.beta.as_deref()).await {
+                Ok(reply) => return Ok(Reply { cost: spent.plus(reply.cost), ..reply }),
+                Err(failed) => failed,
+            };
+            spent = spent.plus(cost);
+            perhaps_paid += u32::from(failure.may_be_charged);
+            let again = failure.meaning == Meaning::Passing && perhaps_paid < MOST_PERHAPS_PAID && wanted();
+            let Some(wait) = waits.next().filter(|_| again) else {
                 if seeded && failure.reason.contains("seed") {
                     failure.reason.push_str(" (if the endpoint takes no seed, set send-seed = false)");
                 }
                 let error = failure.into_error(self.label(), attempts);
-                Err(Unanswered { error, cost: spent.plus(cost) })
+                return Err(Unanswered { error, cost: spent });
+            };
+            let wait = failure.retry_after.unwrap_or(wait).min(self.endpoint.max_wait);
+            if let Some(tell) = &self.on_retry {
+                tell(&failure.reason, wait);
             }
+            sleep_while(wait, &wanted).await;
         }
     }
 
@@ -269,6 +271,21 @@ impl Model for Client {
 
     fn name(&self) -> &str {
         &self.endpoint.model
+    }
+}
+
+/// Says whether an answer is still wanted.
+pub(super) type Wanted = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// Tries of one call after which the model may have worked, and been charged, for an answer that cannot be used.
+const MOST_PERHAPS_PAID: u32 = 3;
+
+/// Waits, at most for as long as the answer is wanted.
+async fn sleep_while(wait: Duration, wanted: &Wanted) {
+    const LOOK: Duration = Duration::from_millis(200);
+    let until = tokio::time::Instant::now() + wait;
+    while wanted() && tokio::time::Instant::now() < until {
+        tokio::time::sleep_until(until.min(tokio::time::Instant::now() + LOOK)).await;
     }
 }
 

@@ -442,3 +442,14 @@ async fn what_an_endpoint_bears_is_learnt_by_all_clients_of_its_address() {
     }
     assert_eq!(other.gate.width(), 2.0, "a fault is no sign of too many requests");
 }
+
+/// An answer that cannot be used may have been charged: it is not asked for as often as what surely costs nothing.
+#[tokio::test]
+async fn what_may_be_charged_is_tried_three_times() {
+    for (act, tries) in [(Act::Bytes(b"<html>".to_vec()), 3), (Act::status(503, "busy"), 6)] {
+        let server = FakeServer::start(move |_: &Value| act.clone()).unwrap();
+        let error = ask(Endpoint { max_attempts: 6, ..quick(&server) }).await.unwrap_err();
+        let LlmError::Unreachable { attempts, .. } = &error else { panic!("{error}") };
+        assert_eq!((*attempts, server.count()), (tries, tries as usize), "{error}");
+    }
+}

@@ -228,6 +228,7 @@ fn judge(end: &End) -> Result<(&'static str, String), AgentError> {
     Ok(match (&standing.capped, output.ended) {
         (Some(_), _) => (exit::LIMITS_EXCEEDED, String::new()),
         (None, Ended::TimedOut) => (exit::TIME_EXCEEDED, String::new()),
+        (None, _) if changed.is_err() => (exit::NO_DIFFERENCE, String::new()),
         (None, _) if well => (exit::SUBMITTED, patch.to_owned()),
         (None, _) => (exit::NON_ZERO_EXIT, patch.to_owned()),
     })
@@ -307,6 +308,8 @@ mod tests {
         assert_eq!(told(&end(Ended::Exited(3), 1, "diff")), "NonZeroExit \"diff\"");
         assert_eq!(told(&end(Ended::TimedOut, 1, "diff")), "TimeExceeded \"\"");
         assert_eq!(told(&end(good, 0, "diff")), "Submitted \"diff\"", "a program may need no model");
+        let lost = End { changed: Err("git cannot tell".into()), ..end(good, 1, "") };
+        assert_eq!(told(&lost), "NoDifference \"\"");
         for (idle, how) in [
             (end(Ended::Exited(127), 0, ""), "with code 127"),
             (end(good, 0, ""), "with code 0"),

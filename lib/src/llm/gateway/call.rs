@@ -1,6 +1,7 @@
 //! One call through the gateway: from the journal, from the cache, or from the endpoint.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -8,7 +9,7 @@ use tokio::sync::oneshot;
 use super::ledger::{Hold, Tally};
 use super::trial::Trial;
 use super::{Estimate, Inner, cache};
-use crate::llm::client::{Ask, Unanswered};
+use crate::llm::client::{Ask, Unanswered, Wanted};
 use crate::llm::journal::{Entry, digest_of};
 use crate::llm::{Cost, LlmError, Reply};
 
@@ -44,24 +45,37 @@ impl Inner {
         let open = trial.enter().await.ok_or(LlmError::Capped { reason: "the trial has ended".into() })?;
         let (taker, taken) = oneshot::channel();
         let keeper = trial.clone();
+        let here = Arc::new(());
+        let (caller, gateway) = (Arc::downgrade(&here), self.clone());
+        let wanted: Wanted =
+            Arc::new(move || caller.strong_count() > 0 && !gateway.closing.load(Ordering::Relaxed));
         tokio::spawn(async move {
             let _open = open;
             let digest = digest(&ask);
             let turn = keeper.turn(&digest);
             let _turn = turn.lock().await;
-            let outcome = self.answer(&keeper, step, digest, &ask).await;
+            let outcome = self.answer(&keeper, step, digest, &ask, wanted).await;
             let outcome = keeper.noted(self.client.endpoint().api, ask, outcome).await;
             if let Err(Ok(entry)) = taker.send(outcome) {
                 keeper.put_back(entry);
             }
         });
-        match taken.await {
+        let outcome = taken.await;
+        drop(here);
+        match outcome {
             Ok(outcome) => outcome.map(|entry| entry.reply),
             Err(_) => Err(trial.wrong("the call was broken off".into())),
         }
     }
 
-    async fn answer(&self, trial: &Trial, step: u64, digest: String, ask: &Ask) -> Result<Entry, LlmError> {
+    async fn answer(
+        &self,
+        trial: &Trial,
+        step: u64,
+        digest: String,
+        ask: &Ask,
+        wanted: Wanted,
+    ) -> Result<Entry, LlmError> {
         if let Some(entry) = trial.claim(&digest) {
             return Ok(Entry { replayed: true, ..entry });
         }
@@ -74,7 +88,7 @@ impl Inner {
         }
         let hold = self.hold_for(ask);
         self.ledger().hold(&trial.journal, &trial.caps, hold)?;
-        match self.client.ask(ask).await {
+        match self.client.ask_while(ask, wanted).await {
             Ok(reply) => {
                 let estimate = estimate(ask, &reply.message, &reply.cost);
                 let entry = Entry { estimate, ..Entry::answered(digest, reply) };

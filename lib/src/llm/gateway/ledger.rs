@@ -30,7 +30,9 @@ impl Caps {
         }
         if client.endpoint().price.is_none() {
             let model = &client.endpoint().model;
-            return Err(setup(format!("money is capped, but the price of {model} is not known: state it")));
+            return Err(setup(format!(
+                "money is capped, but the price of {model} is not known: state it (--prices FILE, or the solver's price)"
+            )));
         }
         Ok(())
     }
@@ -44,7 +46,8 @@ pub struct Tally {
     /// Tokens of the unmetered requests by the length of their texts: no part of `cost`.
     pub estimate: Estimate,
     /// US dollars that caps count: the list price or what was charged, whichever is more, and the list price of the
-    /// estimated tokens; 0 where the price is unknown.
+    /// estimated tokens; 0 where the price is unknown. In files `capped_usd`: what is spent stands in `cost`.
+    #[serde(rename = "capped_usd")]
     pub usd: f64,
 }
 

@@ -25,6 +25,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -95,6 +96,8 @@ struct Inner {
     ledger: Mutex<Ledger>,
     /// Those who are admitted, by the digest of their token.
     trials: Mutex<BTreeMap<Key, Arc<Trial>>>,
+    /// Whether calls that failed are not made again any more.
+    closing: AtomicBool,
 }
 
 impl fmt::Debug for Gateway {
@@ -115,7 +118,14 @@ impl Gateway {
         }
         settings.caps.check(&client)?;
         let ledger = Mutex::new(Ledger::new(settings.caps, settings.spent));
-        Ok(Self(Arc::new(Inner { client, settings, ledger, trials: Mutex::default() })))
+        let (trials, closing) = (Mutex::default(), AtomicBool::new(false));
+        Ok(Self(Arc::new(Inner { client, settings, ledger, trials, closing })))
+    }
+
+    /// Makes no call again from here on that has failed: who waits for one is told of its failure at once. Calls under
+    /// way are answered.
+    pub fn close(&self) {
+        self.0.closing.store(true, Ordering::Relaxed);
     }
 
     /// Lets a trial in. Its calls are written to `journal` before they are answered; what an earlier, killed life of

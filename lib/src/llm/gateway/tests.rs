@@ -1,4 +1,4 @@
-use memtrial_testkit::Act;
+use memtrial_testkit::{Act, FakeServer};
 use serde_json::{Value, json};
 
 use super::bench::*;
@@ -62,6 +62,31 @@ async fn a_resumed_caller_pays_for_nothing_again_whatever_the_order() {
     assert_eq!(bench.chat(again.token(), "x").await.1, "answer 4");
     assert_eq!(again.spent().calls, 4);
     assert_eq!(bench.gateway.total().cost.calls, 4, "an account is counted once");
+}
+
+/// A call that failed is made again only while somebody waits for it and the gateway is to stay.
+#[tokio::test]
+async fn nothing_is_asked_again_for_nobody() {
+    let patient = |server: &FakeServer| Endpoint {
+        min_wait: Duration::from_secs(600),
+        max_wait: Duration::from_secs(600),
+        ..endpoint(server, Protocol::Openai)
+    };
+    let bench = Bench::with(|_: &Value| Act::status(503, "busy"), Settings::default(), patient).await;
+    let admission = bench.admit("a");
+    let impatient = bench.request("/v1/chat/completions", admission.token(), &question("x"));
+    let cut = impatient.timeout(Duration::from_millis(500)).send().await;
+    assert!(cut.unwrap_err().is_timeout());
+    let waiting = bench.chat(admission.token(), "y");
+    let closing = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        bench.gateway.close();
+    };
+    let ((status, _), ()) = tokio::join!(waiting, closing);
+    assert_eq!(status, 502);
+    // waits for the call whose caller has left
+    admission.finish().await;
+    assert_eq!(bench.server.count(), 2);
 }
 
 #[tokio::test]
