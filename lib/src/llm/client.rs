@@ -168,19 +168,22 @@ impl Client {
             };
             spent = spent.plus(cost);
             perhaps_paid += u32::from(failure.may_be_charged);
-            let again = failure.meaning == Meaning::Passing && perhaps_paid < MOST_PERHAPS_PAID && wanted();
-            let Some(wait) = waits.next().filter(|_| again) else {
-                if seeded && failure.reason.contains("seed") {
-                    failure.reason.push_str(" (if the endpoint takes no seed, set send-seed = false)");
+            let again = failure.meaning == Meaning::Passing && perhaps_paid < MOST_PERHAPS_PAID;
+            if let Some(wait) = waits.next().filter(|_| again && wanted()) {
+                let wait = failure.retry_after.unwrap_or(wait).min(self.endpoint.max_wait);
+                if let Some(tell) = &self.on_retry {
+                    tell(&failure.reason, wait);
                 }
-                let error = failure.into_error(self.label(), attempts);
-                return Err(Unanswered { error, cost: spent });
-            };
-            let wait = failure.retry_after.unwrap_or(wait).min(self.endpoint.max_wait);
-            if let Some(tell) = &self.on_retry {
-                tell(&failure.reason, wait);
+                sleep_while(wait, &wanted).await;
+                if wanted() {
+                    continue;
+                }
             }
-            sleep_while(wait, &wanted).await;
+            if seeded && failure.reason.contains("seed") {
+                failure.reason.push_str(" (if the endpoint takes no seed, set send-seed = false)");
+            }
+            let error = failure.into_error(self.label(), attempts);
+            return Err(Unanswered { error, cost: spent });
         }
     }
 
