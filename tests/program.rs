@@ -1,7 +1,7 @@
 //! Other programs as the agent: a small one of the test kit's through whole studies.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -83,14 +83,7 @@ fn a_killed_study_begins_programs_anew_and_pays_no_call_twice() {
     assert_eq!(undisturbed.run(&[]).status.code(), Some(0));
     let study = study_with(&FEW, Duration::from_millis(60), &SCRIPTED, "");
     for calls in [4, 13] {
-        let mut child = study.start(&[]);
-        let began = Instant::now();
-        while study.reader.count() < calls && child.try_wait().unwrap().is_none() {
-            assert!(began.elapsed() < Duration::from_secs(120), "the study does not get on");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
+        study.kill_after(calls);
     }
     let output = study.run(&[]);
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));

@@ -60,6 +60,18 @@ impl Study {
         command.stderr(std::process::Stdio::null()).spawn().unwrap()
     }
 
+    /// Runs it, and kills it when its reader has been asked so often in all.
+    pub fn kill_after(&self, calls: usize) {
+        let mut child = self.start(&[]);
+        let began = Instant::now();
+        while self.reader.count() < calls && child.try_wait().unwrap().is_none() {
+            assert!(began.elapsed() < Duration::from_secs(120), "the study does not get on");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
     /// The records of both conditions, what is measured in seconds left out.
     pub fn records(&self, targets: &[&str]) -> BTreeMap<(&'static str, String), Value> {
         let mut records = BTreeMap::new();
@@ -139,14 +151,7 @@ fn a_killed_study_is_taken_up_and_nothing_is_paid_twice() {
 
     let study = Study::new(&FEW, Duration::from_millis(60));
     for calls in [3, 11, 22] {
-        let mut child = study.start(&[]);
-        let began = Instant::now();
-        while study.reader.count() < calls && child.try_wait().unwrap().is_none() {
-            assert!(began.elapsed() < Duration::from_secs(120), "the study does not get on");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
+        study.kill_after(calls);
     }
     let output = study.run(&[]);
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));

@@ -17,6 +17,7 @@ pub mod plant;
 mod reader;
 mod registry;
 mod server;
+mod serving;
 mod shell;
 mod tls;
 pub mod tool_user;

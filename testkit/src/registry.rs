@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -14,9 +12,9 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, Response, StatusCode, header};
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 
 use crate::image::{Image, digest};
+use crate::serving::Serving;
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
@@ -39,10 +37,8 @@ pub enum Fault {
 
 /// A registry on a free port of the loopback device. It lives on a thread of its own and ends when it is dropped.
 pub struct ImageRegistry {
-    address: SocketAddr,
+    serving: Serving,
     shared: Arc<Shared>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
@@ -60,27 +56,14 @@ struct Shared {
 impl ImageRegistry {
     /// Starts an empty one.
     pub fn start() -> io::Result<Self> {
-        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
         let shared = Arc::new(Shared::default());
         let router = Router::new().fallback(answer).with_state(shared.clone());
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (stop, stopped) = oneshot::channel();
-        let thread = std::thread::spawn(move || {
-            runtime.block_on(async {
-                let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-                let server = axum::serve(listener, router);
-                tokio::select! { _ = server => {}, _ = stopped => {} }
-            });
-            runtime.shutdown_background();
-        });
-        Ok(Self { address, shared, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { serving: Serving::start(0, router)?, shared })
     }
 
     /// `127.0.0.1:PORT`.
     pub fn host(&self) -> String {
-        self.address.to_string()
+        self.serving.address.to_string()
     }
 
     /// Puts an image under a name; returns the digest of its manifest.
@@ -149,18 +132,6 @@ impl ImageRegistry {
     /// `METHOD PATH` of every request so far.
     pub fn requests(&self) -> Vec<String> {
         lock(&self.shared.requests).clone()
-    }
-}
-
-impl Drop for ImageRegistry {
-    fn drop(&mut self) {
-        if let Some(stop) = self.stop.take() {
-            // The thread may have ended by itself.
-            let _ = stop.send(());
-        }
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 

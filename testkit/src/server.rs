@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use axum::Router;
@@ -13,9 +11,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Response};
 use axum::routing::{get, post};
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 
 use crate::act::{Act, Format};
+use crate::serving::Serving;
 use crate::{invariants, messages};
 
 /// What decides the answers.
@@ -45,10 +43,8 @@ pub struct Recorded {
 /// without a runtime can use it, and ends when it is dropped. `GET /stats` says how many requests it had and which were
 /// wrong, for tests that run it as a process.
 pub struct FakeServer {
-    address: SocketAddr,
+    serving: Serving,
     shared: Arc<Shared>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
 }
 
 struct Shared {
@@ -65,9 +61,6 @@ impl FakeServer {
 
     /// Starts on this port (0: a free one).
     pub fn start_on(port: u16, player: impl Player) -> io::Result<Self> {
-        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
             player: Box::new(player),
             script: Mutex::default(),
@@ -93,23 +86,12 @@ impl FakeServer {
             )
             .route("/stats", get(stats))
             .with_state(shared.clone());
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (stop, stopped) = oneshot::channel();
-        let thread = std::thread::spawn(move || {
-            runtime.block_on(async {
-                let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-                let server = axum::serve(listener, router);
-                // Whatever is still under way is cut off: a stalled answer must not hold a test up.
-                tokio::select! { _ = server => {}, _ = stopped => {} }
-            });
-            runtime.shutdown_background();
-        });
-        Ok(Self { address, shared, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { serving: Serving::start(port, router)?, shared })
     }
 
     /// The base address to give to clients: `http://127.0.0.1:PORT/v1`.
     pub fn url(&self) -> String {
-        format!("http://{}/v1", self.address)
+        format!("http://{}/v1", self.serving.address)
     }
 
     /// What to do with the next requests, in order, before the player is asked again.
@@ -130,18 +112,6 @@ impl FakeServer {
     /// What was wrong with any of them.
     pub fn violations(&self) -> Vec<String> {
         self.requests().into_iter().flat_map(|request| request.violations).collect()
-    }
-}
-
-impl Drop for FakeServer {
-    fn drop(&mut self) {
-        if let Some(stop) = self.stop.take() {
-            // The thread may have ended by itself.
-            let _ = stop.send(());
-        }
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 
