@@ -49,8 +49,19 @@ start() {
     echo "$DOCKER_HOST"
 }
 
+# The engine leaves mounts (the host's network namespace, layers of containers that were running) when it ends; the
+# folder cannot be removed while they stand. Latest first.
+unmount_all() {
+    cut -d ' ' -f 5 /proc/self/mountinfo | grep -F "$dir/" | tac | while read -r mount; do
+        umount -l "$mount"
+    done
+}
+
 stop() {
-    running || return 0
+    running || {
+        unmount_all
+        return 0
+    }
     pid=$(cat "$dir/pid")
     kill "$pid"
     tries=0
@@ -62,6 +73,7 @@ stop() {
         }
         sleep 0.5
     done
+    unmount_all
 }
 
 case $action in
