@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::text::{Pattern, pattern, trim};
-use super::{Observation, ParseError, Status, SuiteFailure, line_by_line};
+use super::{Observation, ParseError, Status, SuiteFailure};
 
 fn upstream_line(line: &str) -> Option<(&str, Status)> {
     static RESULT: Pattern = LazyLock::new(|| pattern(r"^testω+([^ω]+)ω+\.\.\.ω+([\p{L}\p{N}_]+)$"));
@@ -18,7 +18,7 @@ fn upstream_line(line: &str) -> Option<(&str, Status)> {
 
 /// Every `test NAME ... ok` or `FAILED` line whose name holds no blank.
 pub(super) fn upstream(log: &str) -> Result<Vec<Observation>, ParseError> {
-    Ok(line_by_line(log, upstream_line))
+    Ok(super::bridge::line_by_line(log, upstream_line))
 }
 
 /// As upstream, and besides: doctests, `should panic`, ignored tests, timed results, results that follow a
@@ -70,7 +70,7 @@ fn observation(raw: &str, word: &str, line: usize) -> Observation {
         "ignored" => Status::Skipped,
         _ => Status::Failed,
     };
-    Observation::new(name, status, line).known_as(Some(raw.to_owned()))
+    Observation::new(name, status, line).with_alias(Some(raw.to_owned()))
 }
 
 /// Whether cargo says that something larger than a test failed, and whether that was a build.

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::text::{Pattern, pattern, trim};
-use super::{Observation, ParseError, Status, SuiteFailure, line_by_line};
+use super::{Observation, ParseError, Status, SuiteFailure};
 
 fn result(line: &str) -> Option<(&str, Status)> {
     static RESULT: Pattern = LazyLock::new(|| pattern(r"^--- (PASS|FAIL|SKIP): (.+) \((.+)\)$"));
@@ -21,7 +21,7 @@ fn status(word: &str) -> Status {
 
 /// Every `--- PASS: Name (time)` line; packages are not part of the name.
 pub(super) fn upstream(log: &str) -> Result<Vec<Observation>, ParseError> {
-    Ok(line_by_line(log, result))
+    Ok(super::bridge::line_by_line(log, result))
 }
 
 /// As upstream, and besides: a result that follows a test's unfinished output on one line, and tests that had

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::text::{Pattern, pattern, trim};
-use super::{Observation, ParseError, Status, SuiteFailure, line_by_line};
+use super::{Observation, ParseError, Status, SuiteFailure};
 
 fn upstream_line(line: &str) -> Option<(&str, Status)> {
     static RESULT: Pattern = LazyLock::new(|| pattern(r"^([✓✕○])ω(.+?)(?:ω\(\d+ω*m?s\))?$"));
@@ -18,7 +18,7 @@ fn upstream_line(line: &str) -> Option<(&str, Status)> {
 
 /// Every line with one of three marks: the title, without its suites.
 pub(super) fn upstream(log: &str) -> Result<Vec<Observation>, ParseError> {
-    Ok(line_by_line(log, upstream_line))
+    Ok(super::bridge::line_by_line(log, upstream_line))
 }
 
 /// Full names (`file > suite > title`) from the tree below each `PASS` or `FAIL` line; failure details and
@@ -58,7 +58,7 @@ pub(super) fn strict(log: &str) -> (Vec<Observation>, Vec<SuiteFailure>) {
             };
             let title = title(mark, rest);
             let alias = upstream_line(line).map_or_else(|| title.to_owned(), |(name, _)| name.to_owned());
-            observations.push(Observation::new(tree.name(indent, title), status, at).known_as(Some(alias)));
+            observations.push(Observation::new(tree.name(indent, title), status, at).with_alias(Some(alias)));
         } else if line.starts_with("  ") {
             tree.enter(line);
         }
@@ -157,7 +157,7 @@ pub(super) fn json_strict(log: &str) -> (Vec<Observation>, Vec<SuiteFailure>) {
                 "PENDING" | "SKIPPED" | "TODO" | "DISABLED" => Status::Skipped,
                 _ => return None,
             };
-            Some(Observation::new(trim(name), status, at).known_as(Some(name.to_owned())))
+            Some(Observation::new(trim(name), status, at).with_alias(Some(name.to_owned())))
         })
         .collect();
     (observations, Vec::new())

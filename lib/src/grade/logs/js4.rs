@@ -63,7 +63,7 @@ pub(super) fn strict(log: &str) -> (Vec<Observation>, Vec<SuiteFailure>) {
             strict_line(line).filter(|(name, _)| !FILE.is_match(&format!(" {name}")))
         {
             let alias = upstream_line(line).map(|(name, _)| name);
-            observations.push(Observation::new(name, status, at).known_as(alias));
+            observations.push(Observation::new(name, status, at).with_alias(alias));
         }
     }
     (observations, suite_failures)

@@ -134,7 +134,7 @@ fn spec(log: &str, alias: LineRule) -> (Vec<Observation>, Vec<SuiteFailure>) {
             };
             let title = without_time(&found[3]);
             let known = alias(line).map_or_else(|| title.to_owned(), |(name, _)| name);
-            observations.push(Observation::new(tree.name(indent, title), status, at).known_as(Some(known)));
+            observations.push(Observation::new(tree.name(indent, title), status, at).with_alias(Some(known)));
         } else if part == Part::Tree && line.starts_with("  ") {
             tree.enter(line);
         } else if is_load_failure(line) {

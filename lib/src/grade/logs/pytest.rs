@@ -162,12 +162,12 @@ fn whole_ids(log: &str, alias: fn(&str) -> Option<String>) -> (Vec<Observation>,
         };
         if let Some((id, status)) = seen {
             if id.contains("::") {
-                observations.push(Observation::new(id, status, at).known_as(alias(id)));
+                observations.push(Observation::new(id, status, at).with_alias(alias(id)));
             } else if status == Status::Error {
                 suite_failures.push(SuiteFailure { line: at, text: line.to_owned(), build: true });
             } else {
                 // doctest items of text files (`README.rst`) and plugins' own items have no `::`.
-                observations.push(Observation::new(id, status, at).known_as(alias(id)));
+                observations.push(Observation::new(id, status, at).with_alias(alias(id)));
             }
         } else if line.starts_with("ImportError while loading conftest") || line.starts_with("ERROR: ") {
             suite_failures.push(SuiteFailure { line: at, text: line.to_owned(), build: true });

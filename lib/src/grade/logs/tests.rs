@@ -77,10 +77,17 @@ fn an_unknown_parser_is_named_with_the_known_ones() {
 }
 
 #[test]
-fn names_are_sorted_and_aliases_lead_somewhere() {
-    assert!(parsers().windows(2).all(|pair| pair[0].name < pair[1].name));
-    for (_, own) in ALIASES {
-        assert!(parsers().iter().any(|parser| parser.name == *own), "{own}");
+fn names_are_unique_and_aliases_lead_somewhere() {
+    let mut names = std::collections::BTreeSet::new();
+    for family in FAMILIES {
+        for parser in family.parsers {
+            assert!(names.insert((parser.origin, parser.name)), "{}", parser.name);
+            assert_eq!(parser.upstream.is_none(), parser.origin == Origin::Memtrial, "{}", parser.name);
+        }
+        for (alias, own) in family.aliases {
+            assert!(family.parsers.iter().any(|parser| parser.name == *own), "{own}");
+            assert_eq!(parser(alias).unwrap().name, *own);
+        }
     }
 }
 

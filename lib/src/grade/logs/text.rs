@@ -10,15 +10,87 @@ use regex::Regex;
 const SPACE: &str =
     r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]";
 
+/// A pattern's stand-in for one word character of Python: alphanumeric or `_`. Rust's `\w` has combining marks
+/// and joiners as well, and lacks numbers that are no digits (`²`, `½`).
+const WORD: &str = r"[\p{L}\p{N}_]";
+
 /// A regular expression compiled at first use.
 pub(in crate::grade) type Pattern = LazyLock<Regex>;
 
-/// Compiles a literal pattern in which `ω` stands for one white-space character of Python.
+/// Compiles a literal pattern in which `ω` stands for one white-space character of Python and `\w` for one of
+/// Python's word characters. `\b` is Rust's: behind a word, `(?:\W|$)` is Python's.
 pub(in crate::grade) fn pattern(literal: &str) -> Regex {
-    match Regex::new(&literal.replace('ω', SPACE)) {
+    let not_word = format!("[^{}", &WORD[1..]);
+    let literal = literal.replace('ω', SPACE).replace(r"\w", WORD).replace(r"\W", &not_word);
+    match Regex::new(&literal) {
         Ok(regex) => regex,
         Err(error) => unreachable!("a literal pattern is wrong: {error}"),
     }
+}
+
+/// As [`pattern`], in any case of letters as Python sees it: an `i` (outside of classes and escapes) also matches
+/// `ı` and `İ`.
+pub(in crate::grade) fn pattern_any_case(literal: &str) -> Regex {
+    let mut folded = String::from("(?i)");
+    let mut chars = literal.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            'i' | 'I' => folded.push_str("[iıİ]"),
+            '\\' => {
+                folded.push(c);
+                folded.extend(chars.next());
+            }
+            _ => folded.push(c),
+        }
+    }
+    pattern(&folded)
+}
+
+/// Whether Python's `\w` matches the character.
+pub fn is_word(c: char) -> bool {
+    static ONE: Pattern = LazyLock::new(|| pattern(r"^\w$"));
+    if c.is_ascii() {
+        c.is_ascii_alphanumeric() || c == '_'
+    } else {
+        ONE.is_match(c.encode_utf8(&mut [0; 4]))
+    }
+}
+
+/// Whether Python's `\d` matches the character (category Nd).
+pub fn is_digit(c: char) -> bool {
+    static ONE: Pattern = LazyLock::new(|| pattern(r"^\d$"));
+    if c.is_ascii() { c.is_ascii_digit() } else { ONE.is_match(c.encode_utf8(&mut [0; 4])) }
+}
+
+/// A whole number as Python's `int` reads it, of digits of any script: its ASCII digits without leading zeros (`0`
+/// for zero). `None` where Python raises ValueError: another character, none at all, or more than 4300 of them.
+pub fn integer(digits: &str) -> Option<String> {
+    if digits.is_empty() || digits.chars().count() > 4300 {
+        return None;
+    }
+    let ascii: String = digits.chars().map(digit).collect::<Option<_>>()?;
+    let significant = ascii.trim_start_matches('0');
+    Some(if significant.is_empty() { "0".to_owned() } else { significant.to_owned() })
+}
+
+/// The ASCII digit of the same value. Digits stand in runs of ten from U+xxx0 or U+xxx6, but for the five runs of
+/// mathematical digits.
+fn digit(c: char) -> Option<char> {
+    if !is_digit(c) {
+        return None;
+    }
+    let code = u32::from(c);
+    let value = match code {
+        0x1d7ce..=0x1d7ff => (code - 0x1d7ce) % 10,
+        _ if char::from_u32(code & !0xf | 5).is_some_and(is_digit) => code & 0xf,
+        _ => (code & 0xf).checked_sub(6)?,
+    };
+    char::from_digit(value, 10)
+}
+
+/// Whether Python's `str.splitlines` breaks a line at the character (CRLF is one break).
+pub fn is_line_break(c: char) -> bool {
+    matches!(c, '\n'..='\r' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 /// Text as Python reads a file in text mode: CRLF and a lone CR become LF.
@@ -56,8 +128,7 @@ pub fn split_lines(text: &str) -> Vec<&str> {
     let mut start = 0;
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
-        let breaks = matches!(c, '\n'..='\r' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}');
-        if !breaks {
+        if !is_line_break(c) {
             continue;
         }
         lines.push(&text[start..at]);
@@ -91,6 +162,44 @@ pub fn strip_duration(name: &str) -> &str {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn words_are_pythons() {
+        for c in ['a', '_', '9', 'é', 'ß', '²', '½', 'Ⅷ', '٣', '漢'] {
+            assert!(is_word(c), "{c:?}");
+        }
+        for c in ['-', ' ', '\u{301}', '\u{200d}', '\u{203f}'] {
+            assert!(!is_word(c), "{c:?}");
+        }
+        assert!(pattern(r"^[\w.]+$").is_match("a²._") && !pattern(r"\w").is_match("\u{301}"));
+        assert!(pattern(r"^E(?:\W|$)").is_match("E\u{301}") && !pattern(r"^E(?:\W|$)").is_match("E²"));
+    }
+
+    #[test]
+    fn case_is_folded_as_python_does() {
+        let skip = pattern_any_case(r"^skip\w$");
+        for text in ["skipx", "SKIPx", "SKıPx", "sKİpX", "\u{17f}kip1", "s\u{212a}ip1"] {
+            assert!(skip.is_match(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn integers_are_of_any_script_and_bounded() {
+        for (text, value) in [
+            ("0", "0"),
+            ("007", "7"),
+            ("٣", "3"),
+            ("१२", "12"),
+            ("𝟡𝟘", "90"),
+            ("૯", "9"),
+            ("0".repeat(4300).as_str(), "0"),
+        ] {
+            assert_eq!(integer(text).as_deref(), Some(value), "{text}");
+        }
+        for text in ["", "²", "1x", " 1", "1".repeat(4301).as_str()] {
+            assert_eq!(integer(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn translates_every_kind_of_newline() {

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::text::{Pattern, pattern, trim};
-use super::{Observation, ParseError, Status, SuiteFailure, line_by_line};
+use super::{Observation, ParseError, Status, SuiteFailure};
 
 fn upstream_line(line: &str) -> Option<(&str, Status)> {
     static RESULT: Pattern = LazyLock::new(|| pattern(r"^([✓×↓])ω(.+?)(?:ω(?:\d+ω*m?s?|\[skipped\]))?$"));
@@ -18,7 +18,7 @@ fn upstream_line(line: &str) -> Option<(&str, Status)> {
 
 /// Every line with one of three marks; a number at the end counts as a duration.
 pub(super) fn upstream(log: &str) -> Result<Vec<Observation>, ParseError> {
-    Ok(line_by_line(log, upstream_line))
+    Ok(super::bridge::line_by_line(log, upstream_line))
 }
 
 /// All marks of all versions; no file lines, no output of tests; durations only with a unit.
@@ -50,7 +50,7 @@ pub(super) fn strict(log: &str) -> (Vec<Observation>, Vec<SuiteFailure>) {
                 _ => Status::Skipped,
             };
             let alias = upstream_line(line).map(|(name, _)| name.to_owned());
-            observations.push(Observation::new(without_extras(rest), status, at).known_as(alias));
+            observations.push(Observation::new(without_extras(rest), status, at).with_alias(alias));
         }
     }
     (observations, suite_failures)

@@ -1,0 +1,5 @@
+//! C#.
+
+use super::table::Family;
+
+pub(super) const FAMILY: Family = Family { name: "csharp", parsers: &[], aliases: &[] };

@@ -1,0 +1,5 @@
+//! OCaml.
+
+use super::table::Family;
+
+pub(super) const FAMILY: Family = Family { name: "ocaml", parsers: &[], aliases: &[] };

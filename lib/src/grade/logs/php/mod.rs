@@ -1,0 +1,5 @@
+//! PHP.
+
+use super::table::Family;
+
+pub(super) const FAMILY: Family = Family { name: "php", parsers: &[], aliases: &[] };

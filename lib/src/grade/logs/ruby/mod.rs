@@ -1,0 +1,5 @@
+//! Ruby.
+
+use super::table::Family;
+
+pub(super) const FAMILY: Family = Family { name: "ruby", parsers: &[], aliases: &[] };
