@@ -25,6 +25,8 @@ mod structured;
 mod table;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod truth;
 mod vitest;
 
 mod c;
