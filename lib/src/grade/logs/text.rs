@@ -150,6 +150,19 @@ pub fn strip_ansi(text: &str) -> Cow<'_, str> {
     if text.contains('\x1b') { ANSI.replace_all(text, "") } else { Cow::Borrowed(text) }
 }
 
+/// Text without escape sequences as upstream's wider expression removes them: two-character escapes (of an OSC
+/// sequence just its beginning) and CSI sequences.
+pub(in crate::grade) fn strip_escapes(text: &str) -> Cow<'_, str> {
+    static ESCAPE: Pattern = LazyLock::new(|| pattern(r"\x1b(?:[@-Z\\-_]|\[[0-?]*[ -/]*[@-~])"));
+    if text.contains('\x1b') { ESCAPE.replace_all(text, "") } else { Cow::Borrowed(text) }
+}
+
+/// Text with every colour sequence (`ESC [ … m`) replaced, as upstream's narrower expression finds them.
+pub(in crate::grade) fn replace_colours<'t>(text: &'t str, replacement: &str) -> Cow<'t, str> {
+    static COLOUR: Pattern = LazyLock::new(|| pattern(r"\x1b\[[0-9;]*m"));
+    if text.contains('\x1b') { COLOUR.replace_all(text, replacement) } else { Cow::Borrowed(text) }
+}
+
 /// Removes the duration that JavaScript runners put behind a name (`5ms`, `(1.5 s)`), as the upstream parsers
 /// do: once, a separating blank not required.
 pub fn strip_duration(name: &str) -> &str {

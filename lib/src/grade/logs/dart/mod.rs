@@ -1,5 +1,44 @@
 //! Dart.
 
-use super::table::Family;
+mod python_json;
+mod upstream;
 
-pub(super) const FAMILY: Family = Family { name: "dart", parsers: &[], aliases: &[] };
+use super::scan::each;
+use super::table::{Family, Origin, Parser, Split};
+
+pub(super) const FAMILY: Family = Family {
+    name: "dart",
+    parsers: &[
+        Parser {
+            name: "parse_log_dart",
+            origin: Origin::SweRebench2,
+            language: "Dart",
+            framework: "dart test --reporter json",
+            reads: &[],
+            split: Split::Unicode,
+            upstream: Some(|| Box::<upstream::Events>::default()),
+            strict: || Box::<upstream::Events>::default(),
+        },
+        Parser {
+            name: "parse_log_dart_v2",
+            origin: Origin::SweRebench2,
+            language: "Dart",
+            framework: "dart test, melos",
+            reads: &[],
+            split: Split::Unicode,
+            upstream: Some(|| Box::<upstream::Melos>::default()),
+            strict: || Box::<upstream::Melos>::default(),
+        },
+        Parser {
+            name: "parse_log_dart_v3",
+            origin: Origin::SweRebench2,
+            language: "Dart",
+            framework: "dart test --reporter expanded",
+            reads: &[],
+            split: Split::Unicode,
+            upstream: Some(|| each(upstream::expanded)),
+            strict: || each(upstream::expanded),
+        },
+    ],
+    aliases: &[],
+};

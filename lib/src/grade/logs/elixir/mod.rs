@@ -1,5 +1,21 @@
 //! Elixir.
 
-use super::table::Family;
+mod upstream;
 
-pub(super) const FAMILY: Family = Family { name: "elixir", parsers: &[], aliases: &[] };
+use super::scan::each;
+use super::table::{Family, Origin, Parser, Split};
+
+pub(super) const FAMILY: Family = Family {
+    name: "elixir",
+    parsers: &[Parser {
+        name: "parse_log_elixir",
+        origin: Origin::SweRebench2,
+        language: "Elixir",
+        framework: "ExUnit --trace",
+        reads: &[],
+        split: Split::Unicode,
+        upstream: Some(|| each(upstream::elixir)),
+        strict: || each(upstream::elixir),
+    }],
+    aliases: &[],
+};

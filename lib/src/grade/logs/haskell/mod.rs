@@ -1,5 +1,34 @@
 //! Haskell.
 
-use super::table::Family;
+mod upstream;
+mod tree;
 
-pub(super) const FAMILY: Family = Family { name: "haskell", parsers: &[], aliases: &[] };
+use super::scan::{each, whole};
+use super::table::{Family, Origin, Parser, Split};
+
+pub(super) const FAMILY: Family = Family {
+    name: "haskell",
+    parsers: &[
+        Parser {
+            name: "parse_log_haskell",
+            origin: Origin::SweRebench2,
+            language: "Haskell",
+            framework: "tasty, hspec, HUnit",
+            reads: &[],
+            split: Split::Unicode,
+            upstream: Some(|| each(upstream::haskell)),
+            strict: || each(upstream::haskell),
+        },
+        Parser {
+            name: "parse_log_haskell_v2",
+            origin: Origin::SweRebench2,
+            language: "Haskell",
+            framework: "hspec",
+            reads: &[],
+            split: Split::Lf,
+            upstream: Some(|| whole(tree::haskell_v2)),
+            strict: || whole(tree::haskell_v2),
+        },
+    ],
+    aliases: &[],
+};

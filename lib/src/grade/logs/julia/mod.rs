@@ -1,5 +1,20 @@
 //! Julia.
 
-use super::table::Family;
+mod upstream;
 
-pub(super) const FAMILY: Family = Family { name: "julia", parsers: &[], aliases: &[] };
+use super::table::{Family, Origin, Parser, Split};
+
+pub(super) const FAMILY: Family = Family {
+    name: "julia",
+    parsers: &[Parser {
+        name: "parse_log_julia",
+        origin: Origin::SweRebench2,
+        language: "Julia",
+        framework: "Test",
+        reads: &[],
+        split: Split::Unicode,
+        upstream: Some(|| Box::<upstream::Table>::default()),
+        strict: || Box::<upstream::Table>::default(),
+    }],
+    aliases: &[],
+};

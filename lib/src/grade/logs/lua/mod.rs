@@ -1,5 +1,21 @@
 //! Lua.
 
-use super::table::Family;
+mod upstream;
 
-pub(super) const FAMILY: Family = Family { name: "lua", parsers: &[], aliases: &[] };
+use super::scan::each;
+use super::table::{Family, Origin, Parser, Split};
+
+pub(super) const FAMILY: Family = Family {
+    name: "lua",
+    parsers: &[Parser {
+        name: "parse_lue_nvim",
+        origin: Origin::SweRebench2,
+        language: "Lua",
+        framework: "plenary",
+        reads: &[],
+        split: Split::Unicode,
+        upstream: Some(|| each(upstream::plenary)),
+        strict: || each(upstream::plenary),
+    }],
+    aliases: &[("parse_lua_nvim", "parse_lue_nvim"), ("parse_log_lua_nvim", "parse_lue_nvim")],
+};
