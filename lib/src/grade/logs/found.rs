@@ -117,6 +117,11 @@ impl Found {
         self.map.statuses.get(name)
     }
 
+    /// Whether no test is known yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.map.statuses.is_empty()
+    }
+
     /// Upstream: a result that replaces an earlier one (policy L of the reference).
     pub(super) fn set(&mut self, name: impl Into<String>, status: Status) {
         let name = name.into();
