@@ -117,6 +117,13 @@ impl Found {
         self.map.statuses.get(name)
     }
 
+    /// Takes the name of the last result out.
+    pub(super) fn take_last(&mut self) -> Option<String> {
+        let last = self.map.observations.pop();
+        self.map.observations.clear();
+        last.map(|seen| seen.name)
+    }
+
     /// Whether no test is known yet.
     pub(super) fn is_empty(&self) -> bool {
         self.map.statuses.is_empty()

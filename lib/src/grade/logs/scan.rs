@@ -68,6 +68,26 @@ pub(super) fn whole(rule: fn(&str, &mut Found) -> Result<(), Raised>) -> Box<dyn
     Box::new(Whole { log: String::new(), rule })
 }
 
+/// The reference rule beside a strict one: tells what upstream calls the result of a line.
+pub(super) struct Shadow {
+    scan: Box<dyn Scan>,
+    found: Found,
+}
+
+impl Shadow {
+    pub(super) fn new(scan: Box<dyn Scan>) -> Self {
+        Self { scan, found: Found::default() }
+    }
+
+    /// The name that upstream gives to what it finds in this line.
+    pub(super) fn name(&mut self, line: &str) -> Option<String> {
+        self.found.next_line();
+        // A rule that raises has no name for this line; the next ones may.
+        let _ = self.scan.line(line, &mut self.found);
+        self.found.take_last()
+    }
+}
+
 /// A structured format that a log may hold beside text, read under strict rules.
 #[derive(Debug, Clone, Copy)]
 pub struct Format {

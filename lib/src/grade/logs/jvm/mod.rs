@@ -5,6 +5,9 @@ mod junit_text;
 mod lein;
 mod maven;
 mod scala;
+mod strict;
+
+use strict::maven::{Maven, Naming};
 
 use super::scan::{each, whole};
 use super::table::{Family, Origin, Parser, Split};
@@ -20,7 +23,7 @@ pub(super) const FAMILY: Family = Family {
             reads: &[],
             split: Split::Lf,
             upstream: Some(|| Box::<gradle::Reports>::default()),
-            strict: || Box::<gradle::Reports>::default(),
+            strict: || Box::<strict::gradle::Results>::default(),
         },
         Parser {
             name: "parse_log_sbt",
@@ -30,7 +33,7 @@ pub(super) const FAMILY: Family = Family {
             reads: &[],
             split: Split::Lf,
             upstream: Some(|| whole(junit_text::junit)),
-            strict: || whole(junit_text::junit),
+            strict: || Box::new(strict::scala::Results::new(Box::<scala::Suites>::default())),
         },
         Parser {
             name: "parse_log_gradle_custom",
@@ -40,7 +43,7 @@ pub(super) const FAMILY: Family = Family {
             reads: &[],
             split: Split::Lf,
             upstream: Some(|| each(gradle::custom)),
-            strict: || each(gradle::custom),
+            strict: || Box::<strict::gradle::Results>::default(),
         },
         Parser {
             name: "parse_logs_kotlin_junit",
@@ -50,7 +53,7 @@ pub(super) const FAMILY: Family = Family {
             reads: &[],
             split: Split::Unicode,
             upstream: Some(|| Box::<maven::Classes>::default()),
-            strict: || Box::<maven::Classes>::default(),
+            strict: || Box::new(Maven::new(Naming::Classes)),
         },
         Parser {
             name: "parse_java_mvn",
@@ -60,7 +63,7 @@ pub(super) const FAMILY: Family = Family {
             reads: &[],
             split: Split::Lf,
             upstream: Some(|| Box::<maven::Surefire>::default()),
-            strict: || Box::<maven::Surefire>::default(),
+            strict: || Box::new(Maven::new(Naming::Surefire)),
         },
         Parser {
             name: "parse_java_mvn_v2",
@@ -70,7 +73,7 @@ pub(super) const FAMILY: Family = Family {
             reads: &[],
             split: Split::Unicode,
             upstream: Some(|| Box::new(maven::Reactor)),
-            strict: || Box::new(maven::Reactor),
+            strict: || Box::new(Maven::new(Naming::Reactor)),
         },
         Parser {
             name: "parse_log_maven",
@@ -80,7 +83,7 @@ pub(super) const FAMILY: Family = Family {
             reads: &[],
             split: Split::Lf,
             upstream: Some(|| Box::<maven::Build>::default()),
-            strict: || Box::<maven::Build>::default(),
+            strict: || Box::new(Maven::new(Naming::Build)),
         },
         Parser {
             name: "parse_log_ant",
@@ -90,7 +93,7 @@ pub(super) const FAMILY: Family = Family {
             reads: &[],
             split: Split::Lf,
             upstream: Some(|| each(maven::ant)),
-            strict: || each(maven::ant),
+            strict: || Box::<strict::ant::Junit>::default(),
         },
         Parser {
             name: "parse_log_lein",
@@ -100,7 +103,7 @@ pub(super) const FAMILY: Family = Family {
             reads: &[],
             split: Split::Unicode,
             upstream: Some(|| Box::<lein::Lein>::default()),
-            strict: || Box::<lein::Lein>::default(),
+            strict: || Box::<strict::lein::Namespaces>::default(),
         },
         Parser {
             name: "parse_log_scala",
@@ -110,7 +113,7 @@ pub(super) const FAMILY: Family = Family {
             reads: &[],
             split: Split::Unicode,
             upstream: Some(|| each(scala::scala)),
-            strict: || each(scala::scala),
+            strict: || Box::new(strict::scala::Results::new(each(scala::scala))),
         },
         Parser {
             name: "parse_log_scala_v2",
@@ -120,7 +123,7 @@ pub(super) const FAMILY: Family = Family {
             reads: &[],
             split: Split::Unicode,
             upstream: Some(|| each(scala::scala_v2)),
-            strict: || each(scala::scala_v2),
+            strict: || Box::new(strict::scala::Results::new(each(scala::scala_v2))),
         },
         Parser {
             name: "parse_log_scala_v3",
@@ -130,7 +133,7 @@ pub(super) const FAMILY: Family = Family {
             reads: &[],
             split: Split::Unicode,
             upstream: Some(|| Box::<scala::Suites>::default()),
-            strict: || Box::<scala::Suites>::default(),
+            strict: || Box::new(strict::scala::Results::new(Box::<scala::Suites>::default())),
         },
     ],
     aliases: &[
