@@ -15,6 +15,8 @@ pub(in crate::grade::logs) struct Block {
     failed: bool,
     /// The test at the top that has the stage: until it ends or pauses no other one begins.
     current: Option<String>,
+    /// How many tests at the top have begun and not ended.
+    open: usize,
     /// How often the stage was taken. What ended before its last change has really ended.
     acts: usize,
     /// Whether tests have begun while another one had the stage.
@@ -53,6 +55,12 @@ struct Test {
     doubtful: bool,
 }
 
+impl Test {
+    fn is_open(&self) -> bool {
+        !matches!(self.state, State::Ended(_))
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Running,
@@ -79,9 +87,9 @@ impl Block {
         std::mem::take(&mut self.printed)
     }
 
-    /// Whether the package cannot have passed yet: a test runs, or failures have been told of.
+    /// Whether the package cannot have passed yet: a test has no end, or failures have been told of.
     pub(super) fn is_unfinished(&self) -> bool {
-        self.current.is_some() || self.failed || (self.mode == Mode::Failures && !self.results.is_empty())
+        self.open > 0 || self.failed || (self.mode == Mode::Failures && !self.results.is_empty())
     }
 
     /// The test that runs alone, if one does.
@@ -109,7 +117,7 @@ impl Block {
             self.mode = if result { Mode::Results } else { Mode::Verbose };
         }
         match told {
-            Told::Result(status) if self.mode != Mode::Verbose => {
+            Told::Result(status) if self.mode != Mode::Verbose && !after_text => {
                 self.see(name, status, false, line);
             }
             _ if self.mode != Mode::Verbose => self.text(),
@@ -143,7 +151,8 @@ impl Block {
             self.acts += 1;
         }
         let test = Test { line, state: State::Running, parallel: false, doubtful };
-        self.tests.insert(name.to_owned(), test);
+        let before = self.tests.insert(name.to_owned(), test);
+        self.open += usize::from(top == name && !before.is_some_and(|test| test.is_open()));
     }
 
     fn turn(&mut self, name: &str, from: State, to: State) {
@@ -172,12 +181,15 @@ impl Block {
             State::Running => {}
             State::Paused if self.cut && !after_text => {}
             State::Ended(then) if !after_text && (parallel || then == act) => {}
+            // Its pass was printed, unless this is: then there is a test that prints it.
+            State::Ended(_) if status == Status::Failed && !after_text && self.current.is_none() => {}
             State::Ended(_) if status == Status::Failed && !after_text => {
                 self.late.push((line, name.to_owned()));
                 return;
             }
             _ => return,
         }
+        self.open -= usize::from(test.is_open() && root(name) == name);
         test.state = State::Ended(act);
         let doubtful = test.doubtful;
         self.see(name, status, doubtful, line);
@@ -186,8 +198,10 @@ impl Block {
             if std::mem::take(&mut self.doubts) {
                 // It had the stage all the time: what began meanwhile was its own output.
                 self.results.retain(|seen| !seen.doubtful);
-                let printed = self.tests.extract_if(|_, test| test.doubtful).map(|(name, _)| name);
-                self.printed.extend(printed);
+                for (name, test) in self.tests.extract_if(|_, test| test.doubtful) {
+                    self.open -= usize::from(test.is_open() && root(&name) == name);
+                    self.printed.insert(name);
+                }
             }
         }
     }
@@ -199,7 +213,8 @@ impl Block {
 
     /// Forgets what is known of a test.
     pub(super) fn forget(&mut self, name: &str) {
-        self.tests.remove(name);
+        let known = self.tests.remove(name);
+        self.open -= usize::from(root(name) == name && known.is_some_and(|test| test.is_open()));
         self.forgotten.insert(name.to_owned(), self.results.len());
         self.current = self.current.take().filter(|current| current != name);
     }
@@ -222,13 +237,17 @@ impl Block {
         if block.mode == Mode::Failures {
             results.retain(|(_, _, status)| failed && *status == Status::Failed);
         }
+        if block.mode != Mode::Verbose {
+            add_roots(&mut results);
+        }
         if failed {
             block.fail(&mut results);
             return results;
         }
-        block.tests.retain(|_, test| !matches!(test.state, State::Ended(_)));
+        block.tests.retain(|_, test| test.is_open());
         if !block.tests.is_empty() {
             // Perhaps it was a test that said so: the package's end is still to come.
+            self.open = block.tests.keys().filter(|name| root(name) == name.as_str()).count();
             (self.mode, self.tests, self.current) = (block.mode, block.tests, block.current);
             self.over = package.map(str::to_owned);
         }
@@ -236,7 +255,8 @@ impl Block {
     }
 
     /// Adds what has begun and has no end, but for subtests of a test that has ended without failure: how they ended
-    /// is not told. A package in which no test is seen to fail has one whose failure came late.
+    /// is not told. A package in which no test is seen to fail has one whose failure came late, and so may one have in
+    /// which the last test has no end: perhaps it never was.
     fn fail(self, results: &mut Vec<(usize, String, Status)>) {
         let state = |name: &str| self.tests.get(name).map(|test| test.state);
         let ended = |name: &str| matches!(state(name), Some(State::Ended(_)));
@@ -254,9 +274,19 @@ impl Block {
             .map(|(name, test)| (test.line, name.clone(), Status::Failed))
             .collect();
         results.extend(unfinished);
-        if results.iter().all(|(_, _, status)| *status != Status::Failed) {
+        if self.current.is_some() || results.iter().all(|(_, _, status)| *status != Status::Failed) {
             results.extend(self.late.into_iter().map(|(line, name)| (line, name, Status::Failed)));
         }
         results.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
     }
+}
+
+/// A test fails with its subtests, even if its own line is lost in output.
+fn add_roots(results: &mut Vec<(usize, String, Status)>) {
+    let known: HashSet<&str> = results.iter().map(|(_, name, _)| name.as_str()).collect();
+    let failed = results.iter().filter(|(_, _, status)| *status == Status::Failed);
+    let roots = failed.map(|(line, name, _)| (root(name), *line)).filter(|(top, _)| !known.contains(top));
+    let roots: HashMap<&str, usize> = roots.collect();
+    let roots: Vec<_> = roots.into_iter().map(|(top, line)| (line, top.to_owned(), Status::Failed)).collect();
+    results.extend(roots);
 }

@@ -16,15 +16,13 @@ pub(super) fn strict() -> Box<dyn Scan> {
 #[derive(Default)]
 struct Log {
     block: Block,
-    /// Whether the last line was the `PASS` that stands before a package's `ok`.
+    /// Whether `PASS`, which stands before a package's `ok`, came after all its tests.
     after_pass: bool,
     gotestsum: Gotestsum,
 }
 
 impl Scan for Log {
     fn line(&mut self, line: &str, found: &mut Found) -> Result<(), Raised> {
-        let after_pass = self.after_pass;
-        self.after_pass = line == "PASS" || (after_pass && line.starts_with("coverage: "));
         match self.gotestsum.line(line, self.block.current(), found.line()) {
             Line::Other => {}
             Line::Taken => return Ok(()),
@@ -39,12 +37,15 @@ impl Scan for Log {
             self.block.cut();
         } else if let Some(package) = Package::of(line) {
             // A test may have printed it.
-            if package.status != Status::Passed || after_pass || !self.block.is_unfinished() {
+            if package.status != Status::Passed || self.after_pass || !self.block.is_unfinished() {
                 self.package(line, &package, found);
             }
         } else if let Some((told, name, after_text)) = told(line) {
+            self.after_pass = false;
             self.block.told(told, name, after_text, found.line());
-        } else if !line.is_empty() && !matches!(line, "PASS" | "FAIL") && !line.starts_with("exit status ") {
+        } else if line.ends_with("PASS") {
+            self.after_pass = true;
+        } else if !line.is_empty() && line != "FAIL" && !line.starts_with("exit status ") {
             self.block.text();
         }
         Ok(())
@@ -67,6 +68,7 @@ impl Log {
     }
 
     fn close(&mut self, package: Option<&str>, failed: bool, found: &mut Found) {
+        self.after_pass = false;
         for (line, name, status) in self.block.close(package, failed) {
             let strict = package.map_or_else(|| name.clone(), |package| format!("{package}.{name}"));
             found.test_at(line, strict, status).known_as(&*name);
