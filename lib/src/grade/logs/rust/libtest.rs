@@ -6,7 +6,7 @@ use super::super::found::Found;
 use super::super::status::Status;
 use super::super::text::{is_cut, words};
 use super::homes::Homes;
-use super::section::Section;
+use super::section::{End, Report, Section};
 
 /// Upstream: every line `test NAME ... ok` or `FAILED` whose name holds no blank.
 pub(super) fn upstream(line: &str, found: &mut Found) {
@@ -50,10 +50,13 @@ impl Libtest {
                 self.close(0, found);
             }
             self.sections.push_back(Section::new(found.line(), count));
-        } else if line.starts_with("test result: ")
-            && let Some(at) = self.sections.iter_mut().rposition(|section| section.reports(line))
+        } else if let Some(report) = Report::of(line)
+            && let Some(at) = self.sections.iter().rposition(|section| section.is_told_by(&report))
         {
-            self.close(at, found);
+            self.close(at + 1, found);
+            if let Some(section) = self.sections.pop_back() {
+                self.write(section.end(Some(&report)), found);
+            }
         } else if let Some(section) = self.sections.back_mut() {
             section.line(line, found.line());
         }
@@ -64,19 +67,22 @@ impl Libtest {
         self.homes.write(found);
     }
 
-    /// Closes the sections from this one on.
+    /// Closes the sections from this one on, which have no report.
     fn close(&mut self, from: usize, found: &mut Found) {
-        for section in self.sections.drain(from..) {
-            let end = section.end();
-            for (line, name, status) in end.tests {
-                self.homes.add(line, name, status);
-            }
-            for (name, status) in end.files {
-                found.group(name, status);
-            }
-            if let Some(why) = end.doubt {
-                found.broken(why, false);
-            }
+        for section in self.sections.split_off(from) {
+            self.write(section.end(None), found);
+        }
+    }
+
+    fn write(&mut self, end: End, found: &mut Found) {
+        for (line, name, status) in end.tests {
+            self.homes.add(line, name, status);
+        }
+        for (name, status) in end.files {
+            found.group(name, status);
+        }
+        if let Some(why) = end.doubt {
+            found.broken(why, false);
         }
     }
 }

@@ -6,6 +6,9 @@ use super::super::found::Found;
 use super::super::status::Status;
 use super::super::text::trim_end;
 
+/// The columns of a line's first word.
+const WIDTH: usize = 12;
+
 /// The runs of nextest in a log.
 #[derive(Default)]
 pub(super) struct Nextest {
@@ -14,6 +17,8 @@ pub(super) struct Nextest {
 
 #[derive(Default)]
 struct Run {
+    /// Its beginning has not been seen, so that lines that are not nextest's need not belong to it.
+    headless: bool,
     /// The count of tests to run, as every line repeats it.
     count: Option<usize>,
     /// Of each test the last attempt at it.
@@ -40,10 +45,17 @@ impl Nextest {
             self.end(found);
             self.run = begins.then(Run::default);
         }
-        let Some(run) = &mut self.run else { return false };
+        let told = Line::of(line);
+        // The head of the log may be missing.
+        let run = match &mut self.run {
+            Some(run) => run,
+            none if told.is_some() => none.insert(Run { headless: true, ..Run::default() }),
+            _ => return false,
+        };
         run.count = run.count.or(start);
-        run.line(line, found.line());
-        true
+        let is_told = told.is_some();
+        run.line(line, told, found.line());
+        is_told || !run.headless
     }
 
     pub(super) fn end(&mut self, found: &mut Found) {
@@ -61,7 +73,7 @@ impl Run {
         other || (self.passed.is_some() && line.starts_with("running "))
     }
 
-    fn line(&mut self, line: &str, at: usize) {
+    fn line(&mut self, line: &str, told: Option<Line>, at: usize) {
         if let Some(rest) = line.strip_prefix("     Summary [") {
             // `12 tests run: 8 passed`, or `1/12 tests run` where it was stopped.
             let Some((tests, counts)) = rest.split_once("] ").and_then(|(_, rest)| rest.split_once(" run: "))
@@ -72,7 +84,7 @@ impl Run {
             if self.count.is_none() || number(of.trim_start_matches(' ')) == self.count {
                 self.passed = number(counts);
             }
-        } else if let Some(told) = Line::of(line).filter(|told| self.counts(told)) {
+        } else if let Some(told) = told.filter(|told| self.counts(told)) {
             self.told(&told, at);
         }
     }
@@ -138,11 +150,10 @@ struct Line<'a> {
 
 impl<'a> Line<'a> {
     fn of(line: &'a str) -> Option<Self> {
-        let (start, rest) = line.split_once(" [")?;
+        let (start, rest) = after_bar(line).split_once(" [")?;
         let word = start.trim_start_matches(' ');
-        // The word ends in the twelfth column, or behind the bar that shows progress. Output of tests is indented.
-        let placed = matches!(start.len(), 12 | 41..) || (start.len() > 12 && word.len() == start.len());
-        if !placed {
+        // The word ends in the twelfth column; output of tests is indented.
+        if start.len() != WIDTH && (start.len() < WIDTH || word.len() < start.len()) {
             return None;
         }
         let (attempt, word) = match word.strip_prefix("TRY ").and_then(|rest| rest.split_once(' ')) {
@@ -161,6 +172,14 @@ impl<'a> Line<'a> {
         let (binary, path) = test.split_once(' ')?;
         (!binary.is_empty() && !path.is_empty()).then_some(Self { attempt, status, of, test })
     }
+}
+
+/// What stands behind the bar that shows progress in a terminal, if there is one.
+fn after_bar(line: &str) -> &str {
+    let cleared = line.len() > 60 && line.as_bytes()[..60].iter().all(|byte| *byte == b' ');
+    let bar = cleared || line.starts_with("     Running [ ") || line.starts_with("             [ ");
+    let word = line.rfind(" [").filter(|_| bar).and_then(|end| end.checked_sub(WIDTH));
+    word.and_then(|at| line.get(at..)).unwrap_or(line)
 }
 
 /// The attempt that `FLAKY 2/3` passed in.

@@ -1,10 +1,9 @@
 //! The tests of one binary: what its lines say, settled by the report at its end.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
 
 use super::super::status::Status;
-use super::super::text::{Pattern, pattern, trim_end};
+use super::super::text::trim_end;
 
 /// From `running N tests` on.
 pub(super) struct Section {
@@ -19,7 +18,6 @@ pub(super) struct Section {
     listing: bool,
     /// All results have come: what follows is the output of tests.
     results_over: bool,
-    report: Option<Report>,
 }
 
 #[derive(Default)]
@@ -31,9 +29,28 @@ struct Told {
     measured: bool,
 }
 
-struct Report {
+/// The line that counts a binary's tests.
+pub(super) struct Report {
+    tests: usize,
     passed: usize,
     failed: usize,
+}
+
+impl Report {
+    /// `test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.17s`
+    pub(super) fn of(line: &str) -> Option<Self> {
+        let (word, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
+        let mut counts = counts.split("; ");
+        let mut count = |word: &str| counts.next()?.strip_suffix(word)?.parse::<u32>().ok();
+        let told = [" passed", " failed", " ignored", " measured", " filtered out"].map(&mut count);
+        let [passed, failed, ignored, measured, _] = told.map(|count| count.map(|count| count as usize));
+        let (passed, failed) = (passed?, failed?);
+        matches!(word, "ok" | "FAILED").then_some(Self {
+            tests: passed + failed + ignored? + measured?,
+            passed,
+            failed,
+        })
+    }
 }
 
 /// What a section comes to.
@@ -57,7 +74,6 @@ impl Section {
             failures: BTreeSet::new(),
             listing: false,
             results_over: false,
-            report: None,
         }
     }
 
@@ -121,36 +137,20 @@ impl Section {
         }
     }
 
-    /// Whether a line is the report of this section, whose counts are those of its tests.
-    pub(super) fn reports(&mut self, line: &str) -> bool {
-        static REPORT: Pattern = LazyLock::new(|| {
-            let counts =
-                ["passed", "failed", "ignored", "measured"].map(|word| format!(r"(\d{{1,9}}) {word}; "));
-            pattern(&format!(
-                r"^test result: (?:ok|FAILED)\. {}\d{{1,9}} filtered out(?:; finished in [\d.]+s)?$",
-                counts.concat()
-            ))
-        });
-        let Some(found) = REPORT.captures(trim_end(line)) else { return false };
-        let counts =
-            [1, 2, 3, 4].map(|at| found.get(at).and_then(|count| count.as_str().parse::<usize>().ok()));
-        let [passed, failed, ignored, measured] = counts.map(Option::unwrap_or_default);
-        let fits = self.count.is_none_or(|count| passed + failed + ignored + measured == count);
-        if fits {
-            self.report = Some(Report { passed, failed });
-        }
-        fits
+    /// Whether it is the report of this section: its counts are those of its tests.
+    pub(super) fn is_told_by(&self, report: &Report) -> bool {
+        self.count.is_none_or(|count| report.tests == count)
     }
 
-    /// The section is over.
-    pub(super) fn end(mut self) -> End {
+    /// The section is over, with its report if it has one.
+    pub(super) fn end(mut self, report: Option<&Report>) -> End {
         let mut end = End::default();
         for (name, told) in self.tests.extract_if(.., |name, _| file(name).is_some()) {
             let status = if told.failed || !told.passed { Status::Failed } else { Status::Passed };
             end.files.push((file(&name).unwrap_or(&name).to_owned(), status));
         }
-        match self.report.take() {
-            Some(report) => self.settle(&report, &mut end),
+        match report {
+            Some(report) => self.settle(report, &mut end),
             None => self.unfinished(&mut end),
         }
         end
