@@ -245,7 +245,7 @@ impl Block {
             return results;
         }
         block.tests.retain(|_, test| test.is_open());
-        if !block.tests.is_empty() {
+        if !block.tests.is_empty() && block.over.is_none() {
             // Perhaps it was a test that said so: the package's end is still to come.
             self.open = block.tests.keys().filter(|name| root(name) == name.as_str()).count();
             (self.mode, self.tests, self.current) = (block.mode, block.tests, block.current);

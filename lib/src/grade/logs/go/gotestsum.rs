@@ -31,7 +31,7 @@ pub(super) struct Gotestsum {
     part: Part,
     /// Failed and skipped tests: line, package, test, status.
     summary: Vec<(usize, String, String, Status)>,
-    /// Tests that have been seen outside of the summary, with their packages.
+    /// Tests that have been seen not to pass outside of the summary, with their packages.
     known: Vec<(String, String)>,
 }
 
@@ -90,9 +90,11 @@ impl Gotestsum {
         }
     }
 
-    /// A test has been seen outside of the summary.
-    pub(super) fn knows(&mut self, package: &str, test: &str) {
-        self.known.push((test.to_owned(), package.to_owned()));
+    /// A test has been seen outside of the summary, which lists those that have not passed.
+    pub(super) fn knows(&mut self, package: &str, test: &str, status: &Status) {
+        if *status != Status::Passed {
+            self.known.push((test.to_owned(), package.to_owned()));
+        }
     }
 
     /// Writes down what only the summary tells.

@@ -2,9 +2,12 @@
 //!
 //! The strict name of a test is `package.TestName/subtest` wherever the log tells the package, and `TestName/subtest`
 //! where it does not, so that a test has one name whatever else ran beside it; its alias is the plain name, which is
-//! all that upstream has. Benchmarks count where they fail or are skipped; their measurements are no results.
+//! all that upstream has. Without `-v` a log tells of failures alone, and a `--- FAIL` that a test prints in a package
+//! that fails is not told from a real one. Benchmarks count where they fail or are skipped; their measurements are no results.
 
 pub(super) mod block;
+#[cfg(test)]
+mod golden;
 mod gotestsum;
 pub(super) mod results;
 #[cfg(test)]

@@ -28,8 +28,8 @@ impl Scan for Log {
             Line::Taken => return Ok(()),
             Line::Test { package, test, status } => {
                 self.block.forget(test);
+                self.gotestsum.knows(package, test, &status);
                 found.test(format!("{package}.{test}"), status).known_as(test);
-                self.gotestsum.knows(package, test);
                 return Ok(());
             }
         }
@@ -71,8 +71,8 @@ impl Log {
         self.after_pass = false;
         for (line, name, status) in self.block.close(package, failed) {
             let strict = package.map_or_else(|| name.clone(), |package| format!("{package}.{name}"));
-            found.test_at(line, strict, status).known_as(&*name);
-            self.gotestsum.knows(package.unwrap_or_default(), &name);
+            self.gotestsum.knows(package.unwrap_or_default(), &name, &status);
+            found.test_at(line, strict, status).known_as(name);
         }
     }
 }

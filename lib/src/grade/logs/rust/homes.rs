@@ -1,11 +1,9 @@
 //! Which binary a test is of, kept in its name only where several have one of that name.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::LazyLock;
 
 use super::super::found::Found;
 use super::super::status::Status;
-use super::super::text::{Pattern, pattern};
 
 /// The binaries of a log and their results.
 #[derive(Default)]
@@ -18,8 +16,7 @@ pub(in crate::grade::logs) struct Homes {
     known: HashMap<String, usize>,
     /// How many binaries have the same name.
     same: HashMap<String, usize>,
-    /// Line, binary, test, status.
-    results: Vec<(usize, Option<usize>, String, Status)>,
+    results: Vec<Result>,
 }
 
 impl Homes {
@@ -52,32 +49,52 @@ impl Homes {
 
     /// Writes down every result.
     pub(in crate::grade::logs) fn write(&mut self, found: &mut Found) {
-        let mut first = HashMap::new();
-        let mut shared = HashSet::new();
-        for (_, home, name, _) in &self.results {
-            if *first.entry(name.as_str()).or_insert(*home) != *home {
-                shared.insert(name.as_str());
+        let results = std::mem::take(&mut self.results);
+        let shared = shared(&results);
+        for (line, home, name, status) in &results {
+            let home = home.filter(|_| shared.contains(name.as_str())).and_then(|home| self.labels.get(home));
+            match home {
+                Some(home) => {
+                    found.test_at(*line, format!("{home} {name}"), status.clone()).known_as(name.as_str())
+                }
+                None => {
+                    found.test_at(*line, name.as_str(), status.clone());
+                }
             }
-        }
-        for (line, home, name, status) in &self.results {
-            let label =
-                home.and_then(|home| self.labels.get(home)).filter(|_| shared.contains(name.as_str()));
-            let strict = label.map_or_else(|| name.clone(), |label| format!("{label} {name}"));
-            found.test_at(*line, strict, status.clone()).known_as(name.as_str());
         }
     }
 }
 
+/// The names that several binaries have.
+fn shared(results: &[Result]) -> HashSet<&str> {
+    let mut first = HashMap::new();
+    let mut shared = HashSet::new();
+    if results.iter().any(|(_, home, ..)| *home != results[0].1) {
+        for (_, home, name, _) in results {
+            if *first.entry(name.as_str()).or_insert(*home) != *home {
+                shared.insert(name.as_str());
+            }
+        }
+    }
+    shared
+}
+
+/// Line, binary, test, status.
+type Result = (usize, Option<usize>, String, Status);
+
 /// `unittests src/lib.rs (target/debug/deps/one-83c54a1d134852c3)` without folder and hash; older versions of cargo
 /// have the path alone.
 fn binary(target: &str) -> Option<String> {
-    static TARGET: Pattern = LazyLock::new(|| {
-        pattern(r"^`?(?:(.+) )?\(?(?:[^()` ]*[/\\])?([^()`/\\ ]+?)-[0-9a-f]{16}(?:\.exe|\.wasm)?\)?`?$")
-    });
-    let found = TARGET.captures(target)?;
-    let file = found.get(2)?.as_str();
-    Some(match found.get(1) {
-        Some(source) => format!("{} ({file})", source.as_str()),
-        None => file.to_owned(),
-    })
+    let sourced = target.strip_suffix(')').and_then(|target| target.rsplit_once(" ("));
+    let path = sourced.map_or(target, |(_, path)| path);
+    let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    let stem = [".exe", ".wasm"].iter().find_map(|end| file.strip_suffix(end)).unwrap_or(file);
+    let (name, hash) = stem.rsplit_once('-')?;
+    if hash.len() != 16 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    match sourced {
+        Some((source, _)) => Some(format!("{source} ({name})")),
+        None => (!target.contains(' ')).then(|| name.to_owned()),
+    }
 }

@@ -1,6 +1,6 @@
 //! The tests of one binary: what its lines say, settled by the report at its end.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 
 use super::super::status::Status;
 use super::super::text::trim_end;
@@ -10,7 +10,7 @@ pub(super) struct Section {
     first_line: usize,
     /// How many tests there are, where the log says so.
     count: Option<usize>,
-    tests: BTreeMap<String, Told>,
+    tests: HashMap<String, Told>,
     /// Tests that began and whose line says no more; the last one may be told of by a later line.
     begun: Vec<String>,
     /// The names below the last `failures:`.
@@ -69,7 +69,7 @@ impl Section {
         Self {
             first_line,
             count,
-            tests: BTreeMap::new(),
+            tests: HashMap::new(),
             begun: Vec::new(),
             failures: BTreeSet::new(),
             listing: false,
@@ -145,7 +145,7 @@ impl Section {
     /// The section is over, with its report if it has one.
     pub(super) fn end(mut self, report: Option<&Report>) -> End {
         let mut end = End::default();
-        for (name, told) in self.tests.extract_if(.., |name, _| file(name).is_some()) {
+        for (name, told) in self.tests.extract_if(|name, _| file(name).is_some()) {
             let status = if told.failed || !told.passed { Status::Failed } else { Status::Passed };
             end.files.push((file(&name).unwrap_or(&name).to_owned(), status));
         }
@@ -153,6 +153,8 @@ impl Section {
             Some(report) => self.settle(report, &mut end),
             None => self.unfinished(&mut end),
         }
+        end.tests.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+        end.files.sort_by(|a, b| a.0.cmp(&b.0));
         end
     }
 

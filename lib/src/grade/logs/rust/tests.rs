@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use proptest::prelude::*;
+
 use super::super::tests::{as_text, check_real_logs, check_vectors, data};
 use super::super::truth::Truth;
 use super::super::{Rules, StatusMap, parse_log};
@@ -293,4 +295,26 @@ fn real_runs_of_nextest_are_read() {
     }
     println!("{passed} passes");
     assert!(passed > 500, "{passed}");
+}
+
+proptest! {
+    /// Whatever else a log holds: a test that fails wherever a line tells of it has not passed.
+    #[test]
+    fn a_test_never_passes_that_only_fails(
+        lines in proptest::collection::vec(
+            prop_oneof![
+                "(text)?test bad( - should panic)? \\.\\.\\. FAILED|test (a|b|c) \\.\\.\\. (ok|FAILED|ignored|text|textok)|ok|FAILED",
+                "|running [1-4] tests|failures:|    bad|test result: FAILED\\. [0-3] passed; [0-3] failed; [01] ignored; 0 measured; 0 filtered out",
+                "     Running tests/it.rs \\(t/it-012345678[0-2]abcdef\\)|   Doc-tests p|x....stripped due to length....",
+                " Nextest run ID x|    Starting [1-3] tests|        (PASS|FAIL) \\[ 0.1s\\] p a|  TRY [1-3] FAIL \\[ 0.1s\\] p bad",
+                "     Summary \\[ 0.1s\\] [1-3] tests run: [0-3] passed, 1 failed|\\{\"type\":\"test\",\"event\":\"(failed|started)\",\"name\":\"bad\"\\}",
+            ],
+            0..40,
+        )
+    ) {
+        let map = parse_log("parse_log_cargo", &lines.join("\n"), Rules::Strict).unwrap();
+        for (name, status) in as_text(&map) {
+            prop_assert!(!name.ends_with("bad") || status != "PASSED", "{name}: {lines:?}");
+        }
+    }
 }

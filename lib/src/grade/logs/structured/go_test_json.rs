@@ -18,6 +18,9 @@ use super::super::status::Status;
 pub(in crate::grade::logs) const FORMAT: Format =
     Format { name: "go test -json", open: || Box::new(Events::default()) };
 
+/// How deep benchmarks are looked at.
+const MAX_DEPTH: usize = 32;
+
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Event {
@@ -141,7 +144,7 @@ impl Package {
     }
 
     fn measured(&mut self, benchmark: &str) {
-        let parts = benchmark.match_indices('/').map(|(slash, _)| &benchmark[..slash]);
+        let parts = benchmark.match_indices('/').map(|(slash, _)| &benchmark[..slash]).take(MAX_DEPTH);
         for part in parts.chain([benchmark]) {
             self.running.remove(part);
         }
