@@ -12,9 +12,7 @@
 pub mod text;
 
 mod bridge;
-mod cargo;
 mod found;
-mod gotest;
 mod jest;
 mod js4;
 mod mocha;

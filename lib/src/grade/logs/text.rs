@@ -163,6 +163,11 @@ pub(in crate::grade) fn replace_colours<'t>(text: &'t str, replacement: &str) ->
     if text.contains('\x1b') { COLOUR.replace_all(text, replacement) } else { Cow::Borrowed(text) }
 }
 
+/// Whether a log says in this line that lines are left out.
+pub fn is_cut(line: &str) -> bool {
+    line.contains("....stripped due to length....")
+}
+
 /// Removes the duration that JavaScript runners put behind a name (`5ms`, `(1.5 s)`), as the upstream parsers
 /// do: once, a separating blank not required.
 pub fn strip_duration(name: &str) -> &str {
@@ -246,6 +251,11 @@ mod tests {
     fn strips_control_sequences() {
         assert_eq!(strip_ansi("\x1b[1;32mPASSED\x1b[0m a\x1b[K \x1b]8;;u\x1b\\x\x1b]0;t\x07"), "PASSED a x");
         assert_eq!(strip_ansi("t[10m]"), "t[10m]");
+    }
+
+    #[test]
+    fn sees_where_lines_are_left_out() {
+        assert!(is_cut("=== RUN   Te....stripped due to length....") && !is_cut("=== RUN   TestCut"));
     }
 
     #[test]

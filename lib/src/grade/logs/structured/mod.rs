@@ -2,3 +2,5 @@
 //! [`Format`](super::Format); a parser lists in `reads` those that its runner can write.
 
 mod document;
+pub(super) mod go_test_json;
+pub(super) mod libtest_json;

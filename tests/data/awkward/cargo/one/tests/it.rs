@@ -1,0 +1,5 @@
+#[test]
+fn same_file() {}
+
+#[test]
+fn only_in_one() {}

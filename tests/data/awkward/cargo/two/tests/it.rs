@@ -1,0 +1,4 @@
+#[test]
+fn same_file() {
+    panic!("not the one of the other package")
+}

@@ -1,0 +1,5 @@
+package broken
+
+import "testing"
+
+func TestShared(t *testing.T) { undefined() }

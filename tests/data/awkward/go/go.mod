@@ -1,0 +1,3 @@
+module example.com/awkward
+
+go 1.19

@@ -1,0 +1,8 @@
+package good
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestShared(t *testing.T) { fmt.Println("FAIL") }
