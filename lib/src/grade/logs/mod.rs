@@ -15,9 +15,6 @@ mod bridge;
 mod cargo;
 mod found;
 mod gotest;
-mod jest;
-mod js4;
-mod mocha;
 mod pytest;
 mod scan;
 mod status;
@@ -27,7 +24,6 @@ mod table;
 mod tests;
 #[cfg(test)]
 mod truth;
-mod vitest;
 
 mod c;
 mod csharp;

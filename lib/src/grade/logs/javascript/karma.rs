@@ -1,0 +1,80 @@
+//! karma: the trees of its mocha and spec reporters, and the failures of its progress and dots reporters.
+
+use std::sync::LazyLock;
+
+use super::super::found::Found;
+use super::super::scan::{Raised, Scan};
+use super::super::status::Status;
+use super::super::text::{Pattern, is_digit, pattern, trim};
+use super::rule::{Alias, Rule};
+use super::tree::{Loose, indent};
+
+/// Trees between a browser's start and the summary, and lines behind a browser's name.
+pub(super) fn strict(rule: Rule) -> Box<dyn Scan> {
+    Box::new(Karma { alias: Alias::new(rule), tree: Loose::default(), over: false })
+}
+
+struct Karma {
+    alias: Alias,
+    tree: Loose,
+    over: bool,
+}
+
+/// A marked line: its title and status.
+fn marked(text: &str) -> Option<(&str, Status)> {
+    static TIME: Pattern = LazyLock::new(|| pattern(r" ?\(\d+(?:\.\d+)?ω?(?:ms|s|secs?)\)$"));
+    let mark = text.chars().next()?;
+    let status = match mark {
+        '✔' | '✓' | '√' => Status::Passed,
+        '✖' | '✗' | '×' | '✘' => Status::Failed,
+        'ℹ' | '-' => Status::Skipped,
+        _ => return None,
+    };
+    let title = text[mark.len_utf8()..].strip_prefix(' ')?;
+    let title = title.strip_suffix(" (skipped)").filter(|_| status == Status::Skipped).unwrap_or(title);
+    let title = &title[..TIME.find(title).map_or(title.len(), |time| time.start())];
+    Some((trim(title), status)).filter(|(title, _)| !title.is_empty())
+}
+
+/// A line of a browser: what it says behind `Chrome Headless 145.0.0.0 (Linux x86_64) `.
+fn of_browser(line: &str) -> Option<&str> {
+    let line = line.trim_start_matches('.');
+    let (browser, rest) = line.split_once(" (")?;
+    let version = browser.rsplit(' ').next()?;
+    let is_version =
+        version.starts_with(is_digit) && version.bytes().all(|byte| byte == b'.' || byte.is_ascii_digit());
+    rest.split_once(") ").map(|(_, text)| text).filter(|_| is_version)
+}
+
+impl Scan for Karma {
+    fn line(&mut self, line: &str, found: &mut Found) -> Result<(), Raised> {
+        let alias = self.alias.of(line);
+        if line.contains("Starting browser") || line == "START:" {
+            (self.tree, self.over) = (Loose::default(), false);
+        } else if line.starts_with("SUMMARY") || line == "FAILED TESTS:" {
+            self.over = true;
+        } else if let Some(text) = of_browser(line) {
+            let (name, status) = match text.rsplit_once(' ') {
+                Some((name, "FAILED")) => (trim(name), Status::Failed),
+                Some((name, "SKIPPED")) => (trim(name), Status::Skipped),
+                _ if text == "ERROR" || text.starts_with("DISCONNECTED") => {
+                    found.broken(line, text == "ERROR");
+                    return Ok(());
+                }
+                _ => return Ok(()),
+            };
+            found.test(name, status).known_as(alias.unwrap_or_else(|| name.to_owned()));
+        } else if !self.over && line.starts_with("  ") {
+            match marked(trim(line)) {
+                Some((title, status)) => {
+                    let name = self.tree.name(indent(line), title);
+                    found.test(name, status).known_as(alias.unwrap_or_else(|| title.to_owned()));
+                }
+                None => self.tree.line(line),
+            }
+        } else if line.contains("Disconnected, because no message") || line.contains("Found 1 load error") {
+            found.broken(line, true);
+        }
+        Ok(())
+    }
+}

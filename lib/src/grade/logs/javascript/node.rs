@@ -1,0 +1,112 @@
+//! node:test's spec reporter.
+
+use std::sync::LazyLock;
+
+use super::super::found::Found;
+use super::super::scan::{Raised, Scan};
+use super::super::status::Status;
+use super::super::text::{Pattern, pattern};
+use super::rule::{Alias, Rule};
+
+/// The tree of the spec reporter. A suite that fails though none of its tests did is a failed test.
+pub(super) fn strict(rule: Rule) -> Box<dyn Scan> {
+    Box::new(Node { alias: Alias::new(rule), suites: Vec::new(), part: Part::Tree, at: false })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Tree,
+    /// Totals, and the failures once more.
+    Summary,
+}
+
+struct Suite {
+    indent: usize,
+    name: String,
+    failed: bool,
+}
+
+struct Node {
+    alias: Alias,
+    suites: Vec<Suite>,
+    part: Part,
+    /// Whether the last line said where a failure of the summary stands.
+    at: bool,
+}
+
+/// Whether this line is a total.
+pub(super) fn is_total(line: &str) -> bool {
+    line.strip_prefix("ℹ tests ").is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+impl Scan for Node {
+    fn line(&mut self, line: &str, found: &mut Found) -> Result<(), Raised> {
+        static RESULT: Pattern = LazyLock::new(|| {
+            pattern(
+                r"^( *)([✔✖﹣⚠]) (.*) \(\d+(?:\.\d+)?ms\)(?: # (SKIP|TODO|EXPECTED FAILURE)(?: .*)?| # .*)?$",
+            )
+        });
+        static SUITE: Pattern =
+            LazyLock::new(|| pattern(r"^( *)▶ (.*?)(?: \(\d+(?:\.\d+)?ms\)(?: # .*)?)?$"));
+        let alias = self.alias.of(line);
+        let at = std::mem::replace(&mut self.at, line.starts_with("test at "));
+        if is_total(line) || line.starts_with("✖ failing tests:") {
+            (self.part, self.suites) = (Part::Summary, Vec::new());
+            return Ok(());
+        }
+        if let Some(suite) = SUITE.captures(line) {
+            self.part = Part::Tree;
+            self.suite(suite[1].len(), &suite[2]);
+        } else if let Some(result) = RESULT.captures(line).filter(|_| !at) {
+            // The summary begins each failure with its place; a result without one is of another run.
+            self.part = Part::Tree;
+            let directive = result.get(4).map(|directive| directive.as_str());
+            let status = status(&result[2], directive);
+            self.result(result[1].len(), &result[3], status, alias, found);
+        }
+        Ok(())
+    }
+}
+
+fn status(mark: &str, directive: Option<&str>) -> Status {
+    match (mark, directive) {
+        (_, Some("SKIP")) | ("﹣", _) | ("✔", Some("TODO")) => Status::Skipped,
+        ("✔", None) => Status::Passed,
+        ("✔", Some(_)) | (_, Some(_)) => Status::Xfail,
+        _ => Status::Failed,
+    }
+}
+
+impl Node {
+    /// A line that opens a suite, or, in old versions, closes it.
+    fn suite(&mut self, indent: usize, name: &str) {
+        let closes = self.suites.iter().any(|suite| suite.indent == indent && suite.name == name);
+        while self.suites.pop_if(|suite| suite.indent >= indent).is_some() {}
+        if !closes {
+            self.suites.push(Suite { indent, name: name.to_owned(), failed: false });
+        }
+    }
+
+    fn result(
+        &mut self,
+        indent: usize,
+        title: &str,
+        status: Status,
+        alias: Option<String>,
+        found: &mut Found,
+    ) {
+        let mut closed = None;
+        while let Some(suite) = self.suites.pop_if(|suite| suite.indent >= indent) {
+            closed = Some(suite).filter(|suite| suite.indent == indent && suite.name == title);
+        }
+        let names = self.suites.iter().map(|suite| suite.name.as_str());
+        let name = names.chain([title]).collect::<Vec<_>>().join(" > ");
+        let failed = status == Status::Failed;
+        for suite in &mut self.suites {
+            suite.failed |= failed;
+        }
+        let is_group = closed.is_some_and(|suite| suite.failed || !failed);
+        let seen = if is_group { found.group(name, status) } else { found.test(name, status) };
+        seen.known_as(alias.unwrap_or_else(|| title.to_owned()));
+    }
+}
