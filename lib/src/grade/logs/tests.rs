@@ -20,17 +20,6 @@ const VECTORS: &str = r##"
 {"p": "parse_log_pytest_v2", "log": "PASSED\tfoo", "raises": "IndexError"}
 {"p": "parse_log_pytest_v2", "log": "PASSED\u001c a\n\u0000PASSED b\n\u0001PASSED c", "out": {"a": "PASSED", "c": "PASSED"}}
 {"p": "parse_log_pytest_nebo", "log": "[gw0] [ 50%] PASSED a/b.py::t in 0.1s\na.py::u[x in y] PASSED [ 3%] in 0.02s\nPASSED a.py::v in z\nFAILED a.py::w - assert\nERROR\n[gw1] [ 5%] XPASS q\na.py::n PASSED [ 3%]", "out": {"a/b.py::t": "PASSED", "a.py::u[x in y]": "PASSED", "a.py::v": "PASSED", "a.py::w - assert": "FAILED"}}
-{"p": "parse_log_js_4", "log": "✕ dup\n✓ dup\n✓ a (5 ms)\n○ skipped b\n× c 3ms\n✓ [chromium]: x › y\n✓ : z\nfoo [Skipped] bar\nfoo [skipped] bar\n✓ q [skipped]\n✓ v2s\n✓ 12ms\n✗ n\n√ m", "out": {"dup": "PASSED", "a": "PASSED", "skipped b": "SKIPPED", "c": "FAILED", "x › y": "PASSED", "z": "PASSED", "foo [Skipped] bar": "SKIPPED", "foo  bar": "SKIPPED", "q [skipped]": "PASSED", "v": "PASSED"}}
-{"p": "parse_log_js_4", "log": "⚪ a\n- foo (skipped)\nFoo (SKIPPED) 3ms", "out": {"a": "SKIPPED", "- foo": "SKIPPED", "Foo (SKIPPED)": "SKIPPED"}}
-{"p": "parse_log_js_4", "log": "✓ a 5\u017f\n✓ b 5µs\n✓ c\u00a05 ms\n\ufeff✓ d", "out": {"a": "PASSED", "b 5µs": "PASSED", "c": "PASSED"}}
-{"p": "parse_log_js", "log": "✔ a (5ms)\n- b\n1) c:\n[W] 2) d:\n  [W] 3) e\n4) f\n- a\n✔ b", "out": {"a": "SKIPPED", "b": "SKIPPED", "c": "FAILED", "d:": "FAILED", "e": "FAILED"}}
-{"p": "parse_log_js_2", "log": "✔ a\n1) b\n2) c:\n- d\n✔ b\n- a", "out": {"a": "SKIPPED", "b": "FAILED", "c:": "FAILED", "d": "SKIPPED"}}
-{"p": "parse_log_jest", "log": "✓ a (3 ms)\n✓ b (1.5 s)\n✕ c\n○ skipped d\n✓ a  (3 ms)\n✓  e", "out": {"a": "PASSED", "b (1.5 s)": "PASSED", "c": "FAILED", "skipped d": "SKIPPED", "a ": "PASSED", " e": "PASSED"}}
-{"p": "parse_log_jest", "log": "✓ (5 ms)\n✓ a(5 ms)\n✓ a (5ms) ", "out": {"(5 ms)": "PASSED", "a(5 ms)": "PASSED", "a": "PASSED"}}
-{"p": "parse_log_vitest", "log": "✓ case 3\n✓ foo 1 2\n× b 5ms\n↓ c [skipped]\n✓ d 12 ms\n✓ e 5m", "out": {"case": "PASSED", "foo 1": "PASSED", "b": "FAILED", "c": "SKIPPED", "d": "PASSED", "e": "PASSED"}}
-{"p": "parse_log_vitest", "log": "✓ a [skipped]\n✓ 5", "out": {"a": "PASSED", "5": "PASSED"}}
-{"p": "parse_log_jest_json", "log": "[PASSED] a > b\n[FAILED] c\n[PENDING] d\n  [PASSED]  e", "out": {"a > b": "PASSED", "c": "FAILED", " e": "PASSED"}}
-{"p": "parse_log_npx", "log": "  ✔ a (12ms)\n  ✔ b (12)\n  1) c (mod)\n  2) d:", "out": {"a": "PASSED", "b": "PASSED", "c": "FAILED", "d:": "FAILED"}}
 {"p": "parse_log_gotest", "log": "    --- PASS: TestA/b_(c) (0.00s)\n--- SKIP: T (1s)\n--- FAIL: a (b) ()\n--- PASS: X (0.1s) z", "out": {"TestA/b_(c)": "PASSED", "T": "SKIPPED", "a": "FAILED"}}
 {"p": "parse_log_gotest", "log": "\u001c--- PASS: A (0s)\u001f\n--- PASS: B\u000bx (0s)\n--- PASS: C (0s)\u2028--- PASS: D (0s)", "out": {"A": "PASSED", "B\u000bx": "PASSED", "C (0s)\u2028--- PASS: D": "PASSED"}}
 {"p": "parse_log_cargo", "log": "test a::b ... ok\ntest c ... FAILED\ntest d ... ignored\ntest src/lib.rs - x (line 3) ... ok\ntest e - should panic ... ok\ntest result: ok. 1 passed\ntest f ... ok <0.1s>", "out": {"a::b": "PASSED", "c": "FAILED"}}
@@ -66,7 +55,7 @@ fn upstream_rules_equal_the_reference_parsers_on_every_vector() {
         }
         count += 1;
     }
-    assert_eq!(count, 23);
+    assert_eq!(count, 12);
 }
 
 #[test]
@@ -151,9 +140,6 @@ fn upstream_rules_equal_the_reference_parsers_on_real_logs() {
         "cargo_test",
         "go_test_v",
         "go_test_json",
-        "jest",
-        "vitest",
-        "mocha",
         "pytest",
         "swebench_eval/pytest_swebench",
     ];
@@ -235,11 +221,7 @@ fn strict_rules_on_suites_with_awkward_names() {
     }
     // Runner, log, what the truth lacks before each name, and the parts of the truth that the log can show.
     for (parser, log, prefix, parts) in [
-        ("parse_log_jest", "jest/verbose.log", "jest/", &["tests"][..]),
-        ("parse_log_jest", "jest/verbose_color.log", "jest/", &["tests"]),
-        ("parse_log_vitest", "vitest/verbose.log", "vitest/", &["tests"]),
-        ("parse_log_js_2", "mocha/spec.log", "", &["tests"]),
-        ("parse_log_gotest", "go/v.log", "", &["example.com/fx", "example.com/fx/p"]),
+        ("parse_log_gotest", "go/v.log", "", &["example.com/fx", "example.com/fx/p"][..]),
         ("parse_log_cargo", "cargo/no_fail_fast.log", "", &["lib", "tests/integration.rs", "doc"]),
     ] {
         let map = parse_log(parser, &read(log), Rules::Strict).unwrap();
@@ -257,9 +239,6 @@ fn strict_rules_on_suites_with_awkward_names() {
                 };
                 known.insert(format!("{prefix}{name}"), status.to_owned());
             }
-        }
-        if folder == "vitest" {
-            known.retain(|_, status| status != "SKIPPED"); // this version does not print them
         }
         assert_eq!(as_text(&map), known, "{log}");
     }

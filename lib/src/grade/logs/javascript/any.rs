@@ -19,22 +19,22 @@ type Tells = fn(&str) -> bool;
 /// Runners that begin with a line of their own, and the begin of the line that ends their results.
 const ANNOUNCED: [(Tells, Open, &str); 3] = [
     (|line| jest::file(line).is_some(), jest::strict, "Ran all test suites"),
-    (|line| line.starts_with(" RUN  v"), vitest::strict, "   Duration "),
+    (|line| line.starts_with(" RUN  v"), vitest::strict, "   Duration  "),
     (playwright::is_start, playwright::strict, "To open last HTML report"),
 ];
 
-/// Runners that only their totals show.
+/// Runners that only their totals show, mocha last.
 const CONFIRMED: [(Tells, Open); 3] =
     [(node::is_total, node::strict), (ava::is_total, ava::strict), (mocha::is_total, mocha::strict)];
 
-/// Reads by the rules of the runner that shows itself, and by others if none does.
-pub(super) fn strict(rule: fn() -> Rule, others: Open) -> Box<dyn Scan> {
+/// Reads by the rules of the runner that shows itself; if none does, by `others`, or else as mocha's.
+pub(super) fn strict(rule: fn() -> Rule, others: Option<Open>) -> Box<dyn Scan> {
     Box::new(Any { rule, others, announced: None, any_announced: false, guesses: guesses(rule, others) })
 }
 
 struct Any {
     rule: fn() -> Rule,
-    others: Open,
+    others: Option<Open>,
     announced: Option<(Box<dyn Scan>, &'static str)>,
     any_announced: bool,
     guesses: Vec<Guess>,
@@ -48,15 +48,15 @@ struct Guess {
     confirmed: bool,
 }
 
-fn guesses(rule: fn() -> Rule, others: Open) -> Vec<Guess> {
-    let never: (Tells, Open) = (|_| false, others);
+fn guesses(rule: fn() -> Rule, others: Option<Open>) -> Vec<Guess> {
+    let others = others.map(|open| -> (Tells, Open) { (|_| false, open) });
     let guess = |(tells, open): (Tells, Open)| Guess {
         scan: open(rule()),
         found: Found::default(),
         tells,
         confirmed: false,
     };
-    CONFIRMED.into_iter().chain([never]).map(guess).collect()
+    CONFIRMED.into_iter().chain(others).map(guess).collect()
 }
 
 impl Scan for Any {
@@ -94,7 +94,7 @@ impl Scan for Any {
 }
 
 impl Any {
-    /// Keeps what the first confirmed runner found, or, with `others`, what the rules for others did.
+    /// Keeps what the first confirmed runner found, or, with `others`, what the last guess did.
     fn settle(&mut self, others: bool, found: &mut Found) -> Result<(), Raised> {
         let mut guesses = std::mem::replace(&mut self.guesses, guesses(self.rule, self.others));
         let confirmed = guesses.iter().position(|guess| guess.confirmed);

@@ -31,6 +31,9 @@ struct Ava {
 
 /// Whether this line is a total.
 pub(super) fn is_total(line: &str) -> bool {
+    if !line.starts_with("  ") || !line.ends_with(['d', 's', 'e']) {
+        return false;
+    }
     static TOTAL: Pattern =
         LazyLock::new(|| pattern(r"^  \d+ (?:tests? (?:passed|failed)|known failures?)$"));
     TOTAL.is_match(line)

@@ -19,6 +19,7 @@ pub(super) fn strict(rule: Rule) -> Box<dyn Scan> {
         part: Part::Between,
         results: 0,
         printed: None,
+        blank: false,
     })
 }
 
@@ -41,6 +42,8 @@ struct Jest {
     /// Results in the tree of this file.
     results: usize,
     printed: Option<Console>,
+    /// Whether the last line of the tree was blank.
+    blank: bool,
 }
 
 /// A line that says how a file ended: the file, with its project.
@@ -74,7 +77,8 @@ impl Scan for Jest {
             } else {
                 found.group(&file, status);
             }
-            (self.tree, self.part, self.results, self.printed) = (Tree::of(file), Part::Tree, 0, None);
+            (self.tree, self.part, self.results) = (Tree::of(file), Part::Tree, 0);
+            (self.printed, self.blank) = (None, false);
         } else if let Some(heading) = line.strip_prefix("  ● ").filter(|_| self.tree.file.is_some()) {
             self.heading(heading, found);
         } else if let Some(console) = console(line) {
@@ -101,11 +105,12 @@ impl Jest {
     fn in_tree(&mut self, line: &str, alias: Option<String>, found: &mut Found) {
         static STACK: Pattern = LazyLock::new(|| pattern(r"^ω+at "));
         let text = trim(line);
-        if text.is_empty() {
+        let blank = std::mem::replace(&mut self.blank, text.is_empty());
+        if text.is_empty() || text.starts_with("RUNS ") {
+            // On a terminal, blank lines and progress stand between all lines.
+        } else if blank && self.results > 0 {
             // The tree ends with a blank line; what tests print later is no part of it.
-            if self.results > 0 {
-                self.part = Part::Between;
-            }
+            self.part = Part::Between;
         } else if let Some((title, status)) = result(text) {
             let Some(title) = title else { return };
             self.results += 1;

@@ -11,13 +11,30 @@ use super::tree::{Loose, indent};
 
 /// Trees between a browser's start and the summary, and lines behind a browser's name.
 pub(super) fn strict(rule: Rule) -> Box<dyn Scan> {
-    Box::new(Karma { alias: Alias::new(rule), tree: Loose::default(), over: false })
+    Box::new(Karma { alias: Alias::new(rule), tree: Loose::default(), part: Part::Tree, printed: false })
 }
 
 struct Karma {
     alias: Alias,
     tree: Loose,
-    over: bool,
+    part: Part,
+    /// Whether the lines belong to a text in quotes that a test printed.
+    printed: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Tree,
+    /// Behind totals: a suite begins the next tree.
+    Totals,
+    /// Failures once more.
+    Summary,
+}
+
+/// Whether a line begins what a test printed, the text in quotes.
+fn prints(line: &str) -> Option<&str> {
+    let line = line.strip_prefix("LOG ").unwrap_or(line);
+    ["LOG: '", "WARN: '", "ERROR: '", "INFO: '", "DEBUG: '"].iter().find_map(|kind| line.strip_prefix(kind))
 }
 
 /// A marked line: its title and status.
@@ -31,7 +48,10 @@ fn marked(text: &str) -> Option<(&str, Status)> {
         _ => return None,
     };
     let title = text[mark.len_utf8()..].strip_prefix(' ')?;
-    let title = title.strip_suffix(" (skipped)").filter(|_| status == Status::Skipped).unwrap_or(title);
+    let (title, status) = match title.strip_suffix(" (skipped)").filter(|_| status != Status::Passed) {
+        Some(title) => (title, Status::Skipped),
+        None => (title, status),
+    };
     let title = &title[..TIME.find(title).map_or(title.len(), |time| time.start())];
     Some((trim(title), status)).filter(|(title, _)| !title.is_empty())
 }
@@ -49,10 +69,16 @@ fn of_browser(line: &str) -> Option<&str> {
 impl Scan for Karma {
     fn line(&mut self, line: &str, found: &mut Found) -> Result<(), Raised> {
         let alias = self.alias.of(line);
-        if line.contains("Starting browser") || line == "START:" {
-            (self.tree, self.over) = (Loose::default(), false);
+        if self.printed {
+            self.printed = !line.ends_with('\'');
+        } else if let Some(text) = prints(line) {
+            self.printed = text.is_empty() || !text.ends_with('\'');
+        } else if line.contains("Starting browser") || line == "START:" {
+            (self.tree, self.part) = (Loose::default(), Part::Tree);
         } else if line.starts_with("SUMMARY") || line == "FAILED TESTS:" {
-            self.over = true;
+            self.part = Part::Summary;
+        } else if line.starts_with("TOTAL") || line.contains("): Executed ") {
+            self.part = self.part.max(Part::Totals);
         } else if let Some(text) = of_browser(line) {
             let (name, status) = match text.rsplit_once(' ') {
                 Some((name, "FAILED")) => (trim(name), Status::Failed),
@@ -64,13 +90,20 @@ impl Scan for Karma {
                 _ => return Ok(()),
             };
             found.test(name, status).known_as(alias.unwrap_or_else(|| name.to_owned()));
-        } else if !self.over && line.starts_with("  ") {
-            match marked(trim(line)) {
+        } else if line.starts_with("  ") && self.part != Part::Summary {
+            match marked(trim(line)).filter(|_| self.part == Part::Tree) {
                 Some((title, status)) => {
-                    let name = self.tree.name(indent(line), title);
-                    found.test(name, status).known_as(alias.unwrap_or_else(|| title.to_owned()));
+                    let (name, whole) = self.tree.name(indent(line), title);
+                    // What stands outside of suites where suites should be was printed.
+                    if whole {
+                        found.test(name, status).known_as(alias.unwrap_or_else(|| title.to_owned()));
+                    }
                 }
-                None => self.tree.line(line),
+                None if self.part == Part::Tree || indent(line) == 2 => {
+                    self.part = Part::Tree;
+                    self.tree.line(line);
+                }
+                None => {}
             }
         } else if line.contains("Disconnected, because no message") || line.contains("Found 1 load error") {
             found.broken(line, true);

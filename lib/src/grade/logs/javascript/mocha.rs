@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use super::super::found::Found;
 use super::super::scan::{Raised, Scan};
 use super::super::status::Status;
-use super::super::text::{Pattern, pattern};
+use super::super::text::{Pattern, is_space, pattern, trim};
 use super::rule::{Alias, Rule};
 use super::tree::{Loose, indent};
 
@@ -17,6 +17,7 @@ pub(super) fn strict(rule: Rule) -> Box<dyn Scan> {
         part: Part::Tree,
         failed: 0,
         listed: None,
+        open: true,
     })
 }
 
@@ -39,6 +40,21 @@ struct Mocha {
     failed: usize,
     /// The suites of a listed failure that is being read, and the line that it began in.
     listed: Option<(Vec<String>, usize)>,
+    /// Whether the last line was blank or a result outside of suites.
+    open: bool,
+}
+
+/// A line with a mark (`✔`, `-`, `1)`): the mark and what follows.
+fn marked(line: &str) -> Option<(&str, &str)> {
+    let text = line.trim_start_matches(' ');
+    let length = match text.chars().next()? {
+        mark @ ('✔' | '✓' | '√' | '-') => mark.len_utf8(),
+        '0'..='9' => text.find(|c: char| !c.is_ascii_digit()).filter(|at| text[*at..].starts_with(')'))? + 1,
+        _ => return None,
+    };
+    let (mark, rest) = text.split_at(length);
+    let name = trim(rest);
+    (rest.starts_with(is_space) && !name.is_empty()).then_some((mark, name))
 }
 
 /// A total of the epilogue: how many, and of what.
@@ -58,17 +74,20 @@ pub(super) fn is_total(line: &str) -> bool {
 
 impl Scan for Mocha {
     fn line(&mut self, line: &str, found: &mut Found) -> Result<(), Raised> {
-        static RESULT: Pattern = LazyLock::new(|| pattern(r"^( *)(✔|✓|√|-|\d+\))ω+(.*[^ω])ω*$"));
         let alias = self.alias.of(line);
+        let open = std::mem::replace(&mut self.open, line.is_empty());
         if let Some((number, kind)) = total(line) {
             let failing = if kind == "failing" { number } else { 0 };
             self.part = Part::Epilogue { failing, seen: 0 };
             (self.tree, self.listed) = (Loose::default(), None);
-        } else if let Some(result) = RESULT.captures(line) {
-            self.result(result[1].len(), &result[2], &result[3], alias, found);
-        } else if self.part == Part::Tree && line.starts_with("  ") {
-            self.tree.line(line);
-        } else if self.listed.is_some() {
+        } else if let Some((mark, text)) = marked(line) {
+            self.result(indent(line), mark, text, alias, found);
+        } else if line.starts_with("  ") {
+            // A suite of the first depth stands behind a blank line or a result; others so indented were printed. One
+            // behind an epilogue is of another run.
+            if indent(line) != 2 || open {
+                self.tree.line(line);
+            }
             self.listed_line(line, found);
         } else if is_load_failure(line) {
             found.broken(line, true);
@@ -100,9 +119,10 @@ impl Mocha {
             _ => Status::Failed,
         };
         self.failed += usize::from(status == Status::Failed);
+        self.open = indent == 2;
         let title = without_time(text);
         let alias = alias.unwrap_or_else(|| title.to_owned());
-        found.test(self.tree.name(indent, title), status).known_as(alias);
+        found.test(self.tree.name(indent, title).0, status).known_as(alias);
     }
 
     /// A line behind `1) suite`: the names of a failure end with a colon, each is indented by two more.

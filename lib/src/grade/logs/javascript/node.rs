@@ -41,11 +41,10 @@ pub(super) fn is_total(line: &str) -> bool {
 
 impl Scan for Node {
     fn line(&mut self, line: &str, found: &mut Found) -> Result<(), Raised> {
-        static RESULT: Pattern = LazyLock::new(|| {
-            pattern(
-                r"^( *)([✔✖﹣⚠]) (.*) \(\d+(?:\.\d+)?ms\)(?: # (SKIP|TODO|EXPECTED FAILURE)(?: .*)?| # .*)?$",
-            )
-        });
+        static RESULT: Pattern =
+            LazyLock::new(|| pattern(r"^( *)([✔✖﹣⚠]) (.*) \(\d+(?:\.\d+)?ms\)(?: # (.*))?$"));
+        // What was cancelled has no duration.
+        static CANCELLED: Pattern = LazyLock::new(|| pattern(r"^( *)(✖) (.*)$"));
         static SUITE: Pattern =
             LazyLock::new(|| pattern(r"^( *)▶ (.*?)(?: \(\d+(?:\.\d+)?ms\)(?: # .*)?)?$"));
         let alias = self.alias.of(line);
@@ -54,26 +53,32 @@ impl Scan for Node {
             (self.part, self.suites) = (Part::Summary, Vec::new());
             return Ok(());
         }
+        if !line.trim_start_matches(' ').starts_with(['▶', '✔', '✖', '﹣', '⚠']) {
+            return Ok(());
+        }
         if let Some(suite) = SUITE.captures(line) {
             self.part = Part::Tree;
             self.suite(suite[1].len(), &suite[2]);
-        } else if let Some(result) = RESULT.captures(line).filter(|_| !at) {
+        } else if let Some(result) =
+            RESULT.captures(line).or_else(|| CANCELLED.captures(line)).filter(|_| !at)
+        {
             // The summary begins each failure with its place; a result without one is of another run.
             self.part = Part::Tree;
-            let directive = result.get(4).map(|directive| directive.as_str());
-            let status = status(&result[2], directive);
+            let status = status(&result[2], result.get(4).map(|comment| comment.as_str()));
             self.result(result[1].len(), &result[3], status, alias, found);
         }
         Ok(())
     }
 }
 
-fn status(mark: &str, directive: Option<&str>) -> Status {
-    match (mark, directive) {
-        (_, Some("SKIP")) | ("﹣", _) | ("✔", Some("TODO")) => Status::Skipped,
+/// A comment behind a test that was not skipped says that it is to be done (or, since version 24, that it is to fail): a
+/// pass may stand for a test without body.
+fn status(mark: &str, comment: Option<&str>) -> Status {
+    match (mark, comment) {
         ("✔", None) => Status::Passed,
-        ("✔", Some(_)) | (_, Some(_)) => Status::Xfail,
-        _ => Status::Failed,
+        ("✖", None) => Status::Failed,
+        ("✔", Some("EXPECTED FAILURE")) | ("✖", Some(_)) => Status::Xfail,
+        _ => Status::Skipped,
     }
 }
 

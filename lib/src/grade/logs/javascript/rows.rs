@@ -1,8 +1,7 @@
 //! The family's parsers.
 
 use super::super::scan::{Format, Scan, whole};
-use super::super::structured::jest_json::JEST_JSON;
-use super::super::structured::mocha_json::{MOCHA_JSON, MOCHA_JSON_STREAM};
+use super::super::structured::javascript_json::{MOCHA_STREAM, REPORT};
 use super::super::structured::tap::TAP;
 use super::super::table::{Origin, Parser, Split};
 use super::rule::{by_line, keeping_failures, last, nameless};
@@ -10,10 +9,9 @@ use super::upstream::{eslint, jest as jest_rules, karma as karma_rules, marks, m
 use super::upstream::{p5js, quarto, runs, tap as tap_rules, vitest as vitest_rules};
 use super::{any, ava, deno, jasmine, jest, karma, mocha, node, playwright, tap, vitest};
 
-const JEST: &[Format] = &[JEST_JSON];
-const VITEST: &[Format] = &[JEST_JSON, TAP];
-const MOCHA: &[Format] = &[MOCHA_JSON, MOCHA_JSON_STREAM, TAP];
-const ANY: &[Format] = &[JEST_JSON, MOCHA_JSON, MOCHA_JSON_STREAM, TAP];
+const JEST: &[Format] = &[REPORT];
+const VITEST: &[Format] = &[REPORT, TAP];
+const MOCHA: &[Format] = &[REPORT, MOCHA_STREAM, TAP];
 
 type Open = fn() -> Box<dyn Scan>;
 
@@ -58,16 +56,16 @@ const fn own(name: &'static str, framework: &'static str, reads: &'static [Forma
 const JS: Parser = unicode(row(
     "parse_log_js",
     "mocha",
-    ANY,
+    MOCHA,
     || keeping_failures(by_line(mocha_rules::titled)),
-    || any::strict(|| by_line(mocha_rules::titled), mocha::strict),
+    || any::strict(|| by_line(mocha_rules::titled), None),
 ));
 const JS_2: Parser = unicode(row(
     "parse_log_js_2",
     "mocha",
-    ANY,
+    MOCHA,
     || keeping_failures(by_line(mocha_rules::numbered)),
-    || any::strict(|| by_line(mocha_rules::numbered), mocha::strict),
+    || any::strict(|| by_line(mocha_rules::numbered), None),
 ));
 const JS_3: Parser = unicode(row(
     "parse_log_js_3",
@@ -79,16 +77,16 @@ const JS_3: Parser = unicode(row(
 const JS_4: Parser = unicode(row(
     "parse_log_js_4",
     "jest, vitest, playwright, mocha",
-    ANY,
+    MOCHA,
     || keeping_failures(by_line(marks::marks)),
-    || any::strict(|| by_line(marks::marks), any::marked),
+    || any::strict(|| by_line(marks::marks), Some(any::marked)),
 ));
 const NPX: Parser = unicode(row(
     "parse_log_npx",
     "mocha, AVA",
-    ANY,
+    MOCHA,
     || last(by_line(mocha_rules::npx)),
-    || any::strict(|| by_line(mocha_rules::npx), mocha::strict),
+    || any::strict(|| by_line(mocha_rules::npx), None),
 ));
 const JEST_VERBOSE: Parser = row(
     "parse_log_jest",
@@ -149,7 +147,7 @@ const MARKED: Parser = row(
     || jasmine::strict(by_line(mocha_rules::failures)),
 );
 const P5JS: Parser =
-    row("parse_log_p5js", "mocha", ANY, || whole(p5js::failures), || any::strict(nameless, mocha::strict));
+    row("parse_log_p5js", "mocha", MOCHA, || whole(p5js::failures), || any::strict(nameless, None));
 
 /// `PASS` and `FAIL` lines as SWE-bench cuts them.
 const FILES: Parser = row(
@@ -169,7 +167,7 @@ const CALYPSO_OF_SWE_BENCH: Parser = row(
 
 /// A parser of SWE-bench 5 for whole logs, whose reference names nothing that a strict result could be known by.
 const fn whole_5(name: &'static str, framework: &'static str, upstream: Open) -> Parser {
-    of_5(row(name, framework, ANY, upstream, || any::strict(nameless, any::marked)))
+    of_5(row(name, framework, MOCHA, upstream, || any::strict(nameless, Some(any::marked))))
 }
 
 pub(super) const PARSERS: &[Parser] = &[

@@ -58,8 +58,9 @@ impl Loose {
         }
     }
 
-    /// The full name of a test at this indentation: at each depth above it, the last suite before the one below.
-    pub(super) fn name(&mut self, indent: usize, title: &str) -> String {
+    /// The full name of a test at this indentation: at each depth above it, the last suite before the one below. Whether it
+    /// has a suite at each depth.
+    pub(super) fn name(&mut self, indent: usize, title: &str) -> (String, bool) {
         let mut suites = Vec::new();
         let mut wanted = indent.checked_sub(2);
         let mut fresh = self.lines.drain(..).rev();
@@ -73,7 +74,8 @@ impl Loose {
         while self.suites.pop_if(|(at, _)| *at > known).is_some() {}
         suites.reverse();
         self.suites.append(&mut suites);
+        let whole = self.suites.len() + 1 == indent / 2;
         let suites = self.suites.iter().map(|(_, suite)| suite.as_str());
-        suites.chain([title]).collect::<Vec<_>>().join(" > ")
+        (suites.chain([title]).collect::<Vec<_>>().join(" > "), whole)
     }
 }

@@ -2,6 +2,5 @@
 //! [`Format`](super::Format); a parser lists in `reads` those that its runner can write.
 
 mod document;
-pub(in crate::grade::logs) mod jest_json;
-pub(in crate::grade::logs) mod mocha_json;
+pub(in crate::grade::logs) mod javascript_json;
 pub(in crate::grade::logs) mod tap;

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use super::super::found::Found;
 use super::super::scan::{Format, Structured, Take};
 use super::super::status::Status;
-use super::super::text::{Pattern, pattern, trim, trim_end};
+use super::super::text::{Pattern, is_space, pattern, trim, trim_end};
 
 /// TAP in the midst of a log, from a version line or a plan on; without one, where a plan at the end confirms the
 /// results.
@@ -49,6 +49,8 @@ pub(in crate::grade::logs) struct Tap {
     yaml: Option<usize>,
     /// What was last read: diagnostics may only follow a result.
     after_result: Option<usize>,
+    /// Whether a version began the stream, which then needs a plan.
+    version: bool,
     /// Whether results are assertions of the test that the last comment names, as tape writes them.
     tape: bool,
     comment: Option<String>,
@@ -71,7 +73,6 @@ enum Directive {
 
 fn parse(text: &str) -> Option<Line<'_>> {
     static PLAN: Pattern = LazyLock::new(|| pattern(r"^1\.\.([0-9]{1,18})(?:ω+#ω*(.*))?$"));
-    static RESULT: Pattern = LazyLock::new(|| pattern(r"^(not )?ok(?:ω+([0-9]{1,18}))?(?:ω+|$)"));
     match text.as_bytes().first()? {
         b'}' if text.len() == 1 => Some(Line::Close),
         b'T' => text.starts_with("TAP version 1").then_some(Line::Version),
@@ -81,19 +82,39 @@ fn parse(text: &str) -> Option<Line<'_>> {
             let skipped = plan.get(2).is_some_and(|why| directive(why.as_str()) == Some(Directive::Skip));
             Some(Line::Plan { tests: plan[1].parse().ok()?, skipped })
         }
-        b'o' | b'n' => {
-            let start = RESULT.captures(text)?;
-            let (name, opens) = match trim_end(&text[start[0].len()..]).strip_suffix('{') {
-                Some(name) if name.is_empty() || name.ends_with(' ') => (trim_end(name), true),
-                _ => (trim_end(&text[start[0].len()..]), false),
-            };
-            let (name, directive) = split_directive(name);
-            let name = trim(name.strip_prefix("- ").unwrap_or(if name == "-" { "" } else { name }));
-            let number = start.get(2).and_then(|number| number.as_str().parse().ok()).unwrap_or(0);
-            Some(Line::Result { ok: start.get(1).is_none(), number, name, directive, opens })
-        }
+        b'o' | b'n' => parse_result(text),
         _ => None,
     }
+}
+
+/// `ok 1 - name # directive`, of which only the first word is a must.
+fn parse_result(text: &str) -> Option<Line<'_>> {
+    let (ok, rest) = match text.strip_prefix("not ") {
+        Some(rest) => (false, rest),
+        None => (true, text),
+    };
+    let rest = rest.strip_prefix("ok").filter(|rest| rest.is_empty() || rest.starts_with(is_space))?;
+    let rest = rest.trim_start_matches(is_space);
+    let name = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_number = name.is_empty() || name.starts_with(is_space);
+    let (digits, name) = if is_number { rest.split_at(rest.len() - name.len()) } else { ("", rest) };
+    let (name, opens) = match trim(name).strip_suffix('{') {
+        Some(name) if name.is_empty() || name.ends_with(' ') => (trim(name), true),
+        _ => (trim(name), false),
+    };
+    let (name, directive) = split_directive(name);
+    let name = trim(name.strip_prefix("- ").unwrap_or(if name == "-" { "" } else { name }));
+    Some(Line::Result { ok, number: digits.parse().unwrap_or(0), name, directive, opens })
+}
+
+/// A description's backslash escapes `#` and itself.
+fn unescaped(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    let mut chars = name.chars().peekable();
+    while let Some(c) = chars.next() {
+        text.push(if c == '\\' { chars.next_if(|next| matches!(next, '#' | '\\')).unwrap_or(c) } else { c });
+    }
+    text
 }
 
 fn directive(comment: &str) -> Option<Directive> {
@@ -106,6 +127,9 @@ fn directive(comment: &str) -> Option<Directive> {
 /// The description without its directive and time: what follows the last ` # ` that has one.
 fn split_directive(text: &str) -> (&str, Option<Directive>) {
     static TIME: Pattern = LazyLock::new(|| pattern(r"^(?:time=)?[0-9.]+ω*(?:ms|s|m)$"));
+    if !text.contains('#') {
+        return (text, None);
+    }
     let mut rest = text;
     let mut found = None;
     while let Some((before, comment)) = last_comment(rest) {
@@ -168,7 +192,10 @@ impl Tap {
         };
         self.after_result = None;
         match parsed {
-            Line::Version => self.flush(found),
+            Line::Version => {
+                self.flush(found);
+                self.version = true;
+            }
             Line::Plan { tests, skipped } => self.plan(indent, if skipped { 0 } else { tests }, found),
             Line::Bail => found.broken(line, false),
             Line::Close => self.close(indent, found),
@@ -183,7 +210,7 @@ impl Tap {
                 let name = match &self.comment {
                     Some(test) => test.clone(),
                     None if name.is_empty() => format!("#{number}"),
-                    None => name.to_owned(),
+                    None => unescaped(name),
                 };
                 let level = self.level(indent);
                 level.seen += 1;
@@ -282,6 +309,9 @@ impl Tap {
     /// Writes down what no parent has claimed, and what plans miss.
     pub(in crate::grade::logs) fn flush(&mut self, found: &mut Found) {
         self.close(0, found);
+        if self.version && self.outermost().1.is_none() {
+            found.broken("the TAP stream has no plan, so that its end is missing", false);
+        }
         for level in std::mem::take(&mut self.levels) {
             check_plan(&level, found);
             level.points.into_iter().for_each(|point| write(point, found));

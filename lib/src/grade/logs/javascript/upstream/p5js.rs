@@ -133,9 +133,11 @@ impl<'a> Elements<'a> {
         loop {
             let (opener, closer) = (format!("<{word}>"), format!("</{word}>"));
             while count > 0 {
-                let closed = self.closers.get(word.as_str()).is_some_and(|last| *last >= self.at);
-                let Some(length) = self.log[self.at..].find(&closer).filter(|_| closed) else { break };
-                count += self.log[self.at..self.at + length].matches(&opener).count() - 1;
+                if self.closers.get(word.as_str()).is_none_or(|last| *last < self.at) {
+                    break;
+                }
+                let Some(length) = self.log[self.at..].find(&closer) else { break };
+                count = count + self.log[self.at..self.at + length].matches(&opener).count() - 1;
                 self.at += length + closer.len();
             }
             for _ in 0..count {

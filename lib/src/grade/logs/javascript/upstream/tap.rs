@@ -51,8 +51,10 @@ fn in_tree(line: &str, suites: &mut Vec<String>) -> Option<Hit> {
         return None;
     }
     let full = suites.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join(" :: ");
-    let lower = raw.to_lowercase();
-    let skipped = lower.contains("# skip") || lower.contains("# todo");
+    let skipped = raw.contains('#') && {
+        let lower = raw.to_lowercase();
+        lower.contains("# skip") || lower.contains("# todo")
+    };
     if opens {
         suites.push(name.to_owned());
     }
