@@ -6,12 +6,12 @@ use super::super::found::Found;
 use super::super::scan::{Raised, Scan};
 use super::super::status::Status;
 use super::super::text::{Pattern, pattern, strip_duration, trim};
-use super::rule::{Alias, Rule};
+use super::rule::Alias;
 use super::upstream::marks::{without_skip_marker, without_tag};
 use super::{ava, jest, mocha, node, playwright, vitest};
 
-/// What reads a log under strict rules, given the rule that names its lines.
-pub(super) type Open = fn(Rule) -> Box<dyn Scan>;
+/// What reads a log under strict rules, given the names of its lines.
+pub(super) type Open = fn(Alias) -> Box<dyn Scan>;
 
 /// Whether a line is one that only this runner writes.
 type Tells = fn(&str) -> bool;
@@ -28,12 +28,12 @@ const CONFIRMED: [(Tells, Open); 3] =
     [(node::is_total, node::strict), (ava::is_total, ava::strict), (mocha::is_total, mocha::strict)];
 
 /// Reads by the rules of the runner that shows itself; if none does, by `others`, or else as mocha's.
-pub(super) fn strict(rule: fn() -> Rule, others: Option<Open>) -> Box<dyn Scan> {
-    Box::new(Any { rule, others, announced: None, any_announced: false, guesses: guesses(rule, others) })
+pub(super) fn strict(names: fn() -> Alias, others: Option<Open>) -> Box<dyn Scan> {
+    Box::new(Any { names, others, announced: None, any_announced: false, guesses: guesses(names, others) })
 }
 
 struct Any {
-    rule: fn() -> Rule,
+    names: fn() -> Alias,
     others: Option<Open>,
     announced: Option<(Box<dyn Scan>, &'static str)>,
     any_announced: bool,
@@ -48,10 +48,10 @@ struct Guess {
     confirmed: bool,
 }
 
-fn guesses(rule: fn() -> Rule, others: Option<Open>) -> Vec<Guess> {
+fn guesses(names: fn() -> Alias, others: Option<Open>) -> Vec<Guess> {
     let others = others.map(|open| -> (Tells, Open) { (|_| false, open) });
     let guess = |(tells, open): (Tells, Open)| Guess {
-        scan: open(rule()),
+        scan: open(names()),
         found: Found::default(),
         tells,
         confirmed: false,
@@ -71,7 +71,7 @@ impl Scan for Any {
         }
         if let Some((_, open, last)) = ANNOUNCED.iter().find(|(tells, ..)| tells(line)) {
             self.settle(false, found)?;
-            let mut scan = open((self.rule)());
+            let mut scan = open((self.names)());
             scan.line(line, found)?;
             self.announced = Some((scan, last));
             self.any_announced = true;
@@ -96,7 +96,7 @@ impl Scan for Any {
 impl Any {
     /// Keeps what the first confirmed runner found, or, with `others`, what the last guess did.
     fn settle(&mut self, others: bool, found: &mut Found) -> Result<(), Raised> {
-        let mut guesses = std::mem::replace(&mut self.guesses, guesses(self.rule, self.others));
+        let mut guesses = std::mem::replace(&mut self.guesses, guesses(self.names, self.others));
         let confirmed = guesses.iter().position(|guess| guess.confirmed);
         if let Some(at) = confirmed.or(others.then_some(guesses.len() - 1)) {
             let mut guess = guesses.swap_remove(at);
@@ -109,8 +109,8 @@ impl Any {
 
 /// Lines with marks of any runner, each a test of its own: all marks; no file lines; `skipped` before a name is no part of
 /// it.
-pub(super) fn marked(rule: Rule) -> Box<dyn Scan> {
-    Box::new(Marked { alias: Alias::new(rule) })
+pub(super) fn marked(alias: Alias) -> Box<dyn Scan> {
+    Box::new(Marked { alias })
 }
 
 struct Marked {

@@ -7,13 +7,13 @@ use super::super::found::Found;
 use super::super::scan::{Raised, Scan};
 use super::super::status::Status;
 use super::super::text::{Pattern, pattern, trim};
-use super::rule::{Alias, Rule};
+use super::rule::Alias;
 use super::tree::indent;
 
 /// Every marked line. A failed one ends with the failure's message, so that the headings of the details behind the tree
 /// tell its name.
-pub(super) fn strict(rule: Rule) -> Box<dyn Scan> {
-    Box::new(Ava { alias: Alias::new(rule), details: false, failed: Vec::new(), headings: BTreeSet::new() })
+pub(super) fn strict(alias: Alias) -> Box<dyn Scan> {
+    Box::new(Ava { alias, details: false, failed: Vec::new(), headings: BTreeSet::new() })
 }
 
 struct Failed {
@@ -89,7 +89,7 @@ impl Ava {
             return false;
         };
         let title = without_time(trim(title));
-        found.test(title, status).known_as(alias.unwrap_or_else(|| title.to_owned()));
+        found.test(title, status).known_as(self.alias.or(alias, title, title));
         true
     }
 
@@ -99,7 +99,7 @@ impl Ava {
             let ends = text.match_indices(' ').map(|(at, _)| at).chain([text.len()]);
             let title = ends.rev().map(|end| &text[..end]).find(|title| headings.contains(*title));
             let title = title.unwrap_or_else(|| without_time(&text));
-            found.test_at(line, title, Status::Failed).known_as(alias.unwrap_or_else(|| title.to_owned()));
+            found.test_at(line, title, Status::Failed).known_as(self.alias.or(alias, title, title));
         }
     }
 }

@@ -6,11 +6,11 @@ use super::super::found::Found;
 use super::super::scan::{Raised, Scan};
 use super::super::status::Status;
 use super::super::text::{Pattern, pattern, trim};
-use super::rule::{Alias, Rule};
+use super::rule::Alias;
 
 /// `name ... ok (12ms)` up to the errors in full.
-pub(super) fn strict(rule: Rule) -> Box<dyn Scan> {
-    Box::new(Deno { alias: Alias::new(rule), over: false })
+pub(super) fn strict(alias: Alias) -> Box<dyn Scan> {
+    Box::new(Deno { alias, over: false })
 }
 
 struct Deno {
@@ -38,7 +38,7 @@ impl Scan for Deno {
             _ => Status::Skipped,
         };
         let name = trim(&result[1]);
-        found.test(name, status).known_as(alias.unwrap_or_else(|| name.to_owned()));
+        found.test(name, status).known_as(self.alias.or(alias, name, name));
         Ok(())
     }
 }

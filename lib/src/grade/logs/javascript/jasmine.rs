@@ -4,11 +4,11 @@ use super::super::found::Found;
 use super::super::scan::{Raised, Scan};
 use super::super::status::Status;
 use super::super::text::{is_digit, trim};
-use super::rule::{Alias, Rule};
+use super::rule::Alias;
 
 /// The lists of failures and of pending specs. Passing specs have no names in such a log.
-pub(super) fn strict(rule: Rule) -> Box<dyn Scan> {
-    Box::new(Jasmine { alias: Alias::new(rule), list: None })
+pub(super) fn strict(alias: Alias) -> Box<dyn Scan> {
+    Box::new(Jasmine { alias, list: None })
 }
 
 struct Jasmine {
@@ -33,7 +33,7 @@ impl Scan for Jasmine {
                     && rest.len() < line.len()
                 {
                     let name = trim(name);
-                    found.test(name, status.clone()).known_as(alias.unwrap_or_else(|| name.to_owned()));
+                    found.test(name, status.clone()).known_as(self.alias.or(alias, name, name));
                 }
             }
         }

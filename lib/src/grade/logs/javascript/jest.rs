@@ -6,15 +6,15 @@ use super::super::found::Found;
 use super::super::scan::{Raised, Scan, each};
 use super::super::status::Status;
 use super::super::text::{Pattern, pattern, trim};
-use super::rule::{Alias, Rule};
+use super::rule::Alias;
 use super::tree::{Tree, indent};
 use super::upstream;
 
 /// Full names (`file > suite > title`) from the tree below each `PASS` or `FAIL` line, or, where a file has no tree,
 /// from the headings of its failures; nothing of failure details and console output.
-pub(super) fn strict(rule: Rule) -> Box<dyn Scan> {
+pub(super) fn strict(alias: Alias) -> Box<dyn Scan> {
     Box::new(Jest {
-        alias: Alias::new(rule),
+        alias,
         tree: Tree::default(),
         part: Part::Between,
         results: 0,
@@ -114,8 +114,9 @@ impl Jest {
         } else if let Some((title, status)) = result(text) {
             let Some(title) = title else { return };
             self.results += 1;
-            let seen = found.test(self.tree.name(indent(line), title), status);
-            seen.known_as(alias.unwrap_or_else(|| title.to_owned()));
+            let name = self.tree.name(indent(line), title);
+            let alias = self.alias.or(alias, &name, title);
+            found.test(name, status).known_as(alias);
         } else if line.starts_with("  ") && !STACK.is_match(line) {
             self.tree.enter(line);
         }
@@ -185,4 +186,17 @@ pub(super) fn json_lines() -> Box<dyn Scan> {
             found.test(name, status).known_as(alias);
         }
     })
+}
+
+struct Both([Box<dyn Scan>; 2]);
+
+impl Scan for Both {
+    fn line(&mut self, line: &str, found: &mut Found) -> Result<(), Raised> {
+        self.0.iter_mut().try_for_each(|scan| scan.line(line, found))
+    }
+}
+
+/// The tree, and [`json_lines`]: a log has one of them.
+pub(super) fn verbose_or_json_lines(alias: Alias) -> Box<dyn Scan> {
+    Box::new(Both([strict(alias), json_lines()]))
 }

@@ -6,12 +6,12 @@ use super::super::found::Found;
 use super::super::scan::{Raised, Scan};
 use super::super::status::Status;
 use super::super::text::{Pattern, is_digit, pattern, trim};
-use super::rule::{Alias, Rule};
+use super::rule::Alias;
 use super::tree::{Loose, indent};
 
 /// Trees between a browser's start and the summary, and lines behind a browser's name.
-pub(super) fn strict(rule: Rule) -> Box<dyn Scan> {
-    Box::new(Karma { alias: Alias::new(rule), tree: Loose::default(), part: Part::Tree, printed: false })
+pub(super) fn strict(alias: Alias) -> Box<dyn Scan> {
+    Box::new(Karma { alias, tree: Loose::default(), part: Part::Tree, printed: false })
 }
 
 struct Karma {
@@ -89,14 +89,15 @@ impl Scan for Karma {
                 }
                 _ => return Ok(()),
             };
-            found.test(name, status).known_as(alias.unwrap_or_else(|| name.to_owned()));
+            found.test(name, status).known_as(self.alias.or(alias, name, name));
         } else if line.starts_with("  ") && self.part != Part::Summary {
             match marked(trim(line)).filter(|_| self.part == Part::Tree) {
                 Some((title, status)) => {
                     let (name, whole) = self.tree.name(indent(line), title);
                     // What stands outside of suites where suites should be was printed.
                     if whole {
-                        found.test(name, status).known_as(alias.unwrap_or_else(|| title.to_owned()));
+                        let alias = self.alias.or(alias, &name, title);
+                        found.test(name, status).known_as(alias);
                     }
                 }
                 None if self.part == Part::Tree || indent(line) == 2 => {

@@ -6,19 +6,12 @@ use super::super::found::Found;
 use super::super::scan::{Raised, Scan};
 use super::super::status::Status;
 use super::super::text::{Pattern, is_space, pattern, trim};
-use super::rule::{Alias, Rule};
+use super::rule::Alias;
 use super::tree::{Loose, indent};
 
 /// The tree of the spec reporter; where no failure stands in a tree, the list of failures.
-pub(super) fn strict(rule: Rule) -> Box<dyn Scan> {
-    Box::new(Mocha {
-        alias: Alias::new(rule),
-        tree: Loose::default(),
-        part: Part::Tree,
-        failed: 0,
-        listed: None,
-        open: true,
-    })
+pub(super) fn strict(alias: Alias) -> Box<dyn Scan> {
+    Box::new(Mocha { alias, tree: Loose::default(), part: Part::Tree, failed: 0, listed: None, open: true })
 }
 
 /// Whether a line belongs to the tree or to what follows it.
@@ -121,8 +114,9 @@ impl Mocha {
         self.failed += usize::from(status == Status::Failed);
         self.open = indent == 2;
         let title = without_time(text);
-        let alias = alias.unwrap_or_else(|| title.to_owned());
-        found.test(self.tree.name(indent, title).0, status).known_as(alias);
+        let (name, _) = self.tree.name(indent, title);
+        let alias = self.alias.or(alias, &name, title);
+        found.test(name, status).known_as(alias);
     }
 
     /// A line behind `1) suite`: the names of a failure end with a colon, each is indented by two more.
@@ -134,7 +128,9 @@ impl Mocha {
         match line.trim().strip_suffix(':') {
             Some(title) => {
                 names.push(title.to_owned());
-                found.test_at(at, names.join(" > "), Status::Failed);
+                let name = names.join(" > ");
+                let alias = self.alias.or(None, &name, title);
+                found.test_at(at, name, Status::Failed).known_as(alias);
             }
             None => {
                 names.push(line.trim().to_owned());

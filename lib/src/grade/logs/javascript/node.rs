@@ -6,11 +6,11 @@ use super::super::found::Found;
 use super::super::scan::{Raised, Scan};
 use super::super::status::Status;
 use super::super::text::{Pattern, pattern};
-use super::rule::{Alias, Rule};
+use super::rule::Alias;
 
 /// The tree of the spec reporter. A suite that fails though none of its tests did is a failed test.
-pub(super) fn strict(rule: Rule) -> Box<dyn Scan> {
-    Box::new(Node { alias: Alias::new(rule), suites: Vec::new(), part: Part::Tree, at: false })
+pub(super) fn strict(alias: Alias) -> Box<dyn Scan> {
+    Box::new(Node { alias, suites: Vec::new(), part: Part::Tree, at: false })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +111,8 @@ impl Node {
             suite.failed |= failed;
         }
         let is_group = closed.is_some_and(|suite| suite.failed || !failed);
+        let alias = self.alias.or(alias, &name, title);
         let seen = if is_group { found.group(name, status) } else { found.test(name, status) };
-        seen.known_as(alias.unwrap_or_else(|| title.to_owned()));
+        seen.known_as(alias);
     }
 }

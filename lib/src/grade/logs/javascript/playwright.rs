@@ -7,13 +7,13 @@ use super::super::found::Found;
 use super::super::scan::{Raised, Scan};
 use super::super::status::Status;
 use super::super::text::{Pattern, pattern, trim};
-use super::rule::{Alias, Rule};
+use super::rule::Alias;
 
 /// Names without number, place in the file and retry: `[chromium] > a.spec.ts > suite > title`. Of several tries the last
 /// counts, as Playwright itself counts.
-pub(super) fn strict(rule: Rule) -> Box<dyn Scan> {
+pub(super) fn strict(alias: Alias) -> Box<dyn Scan> {
     let (tests, listed) = (BTreeMap::new(), BTreeSet::new());
-    Box::new(Playwright { alias: Alias::new(rule), part: Part::Before, last: Some(0), tests, listed })
+    Box::new(Playwright { alias, part: Part::Before, last: Some(0), tests, listed })
 }
 
 struct Try {

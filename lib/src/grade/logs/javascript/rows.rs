@@ -4,7 +4,7 @@ use super::super::scan::{Format, Scan, whole};
 use super::super::structured::javascript_json::{MOCHA_STREAM, REPORT};
 use super::super::structured::tap::TAP;
 use super::super::table::{Origin, Parser, Split};
-use super::rule::{by_line, keeping_failures, last, nameless};
+use super::rule::{Alias, by_line, keeping_failures, last};
 use super::upstream::{eslint, jest as jest_rules, karma as karma_rules, marks, mocha as mocha_rules};
 use super::upstream::{p5js, quarto, runs, tap as tap_rules, vitest as vitest_rules};
 use super::{any, ava, deno, jasmine, jest, karma, mocha, node, playwright, tap, vitest};
@@ -58,42 +58,42 @@ const JS: Parser = unicode(row(
     "mocha",
     MOCHA,
     || keeping_failures(by_line(mocha_rules::titled)),
-    || any::strict(|| by_line(mocha_rules::titled), None),
+    || any::strict(|| Alias::new(by_line(mocha_rules::titled)), None),
 ));
 const JS_2: Parser = unicode(row(
     "parse_log_js_2",
     "mocha",
     MOCHA,
     || keeping_failures(by_line(mocha_rules::numbered)),
-    || any::strict(|| by_line(mocha_rules::numbered), None),
+    || any::strict(|| Alias::new(by_line(mocha_rules::numbered)), None),
 ));
 const JS_3: Parser = unicode(row(
     "parse_log_js_3",
     "node:test, TAP",
     MOCHA,
     || keeping_failures(tap_rules::tree()),
-    || tap::strict(tap_rules::tree()),
+    || tap::strict(Alias::new(tap_rules::tree())),
 ));
 const JS_4: Parser = unicode(row(
     "parse_log_js_4",
     "jest, vitest, playwright, mocha",
     MOCHA,
     || keeping_failures(by_line(marks::marks)),
-    || any::strict(|| by_line(marks::marks), Some(any::marked)),
+    || any::strict(|| Alias::new(by_line(marks::marks)), Some(any::marked)),
 ));
 const NPX: Parser = unicode(row(
     "parse_log_npx",
     "mocha, AVA",
     MOCHA,
     || last(by_line(mocha_rules::npx)),
-    || any::strict(|| by_line(mocha_rules::npx), None),
+    || any::strict(|| Alias::new(by_line(mocha_rules::npx)), None),
 ));
 const JEST_VERBOSE: Parser = row(
     "parse_log_jest",
     "jest --verbose",
     JEST,
     || last(by_line(jest_rules::verbose)),
-    || jest::strict(by_line(jest_rules::verbose)),
+    || jest::strict(Alias::new(by_line(jest_rules::verbose))),
 );
 const JEST_JSON_LINES: Parser = row(
     "parse_log_jest_json",
@@ -107,47 +107,57 @@ const VITEST_VERBOSE: Parser = row(
     "vitest",
     VITEST,
     || last(by_line(vitest_rules::verbose)),
-    || vitest::strict(by_line(vitest_rules::verbose)),
+    || vitest::strict(Alias::new(by_line(vitest_rules::verbose))),
 );
 const TAP_FLAT: Parser = row(
     "parse_log_tap",
     "TAP",
     &[],
     || last(by_line(tap_rules::flat)),
-    || tap::strict(by_line(tap_rules::flat)),
+    || tap::strict(Alias::new(by_line(tap_rules::flat))),
 );
-const KARMA: Parser =
-    row("parse_log_karma", "karma", &[], || last(karma_rules::tree()), || karma::strict(karma_rules::tree()));
+const KARMA: Parser = row(
+    "parse_log_karma",
+    "karma",
+    &[],
+    || last(karma_rules::tree()),
+    || karma::strict(Alias::new(karma_rules::tree())),
+);
 const REACT_PDF: Parser = row(
     "parse_log_react_pdf",
     "jest",
     JEST,
     || last(by_line(jest_rules::files)),
-    || jest::strict(by_line(jest_rules::files)),
+    || jest::strict(Alias::new(by_line(jest_rules::files))),
 );
 const CALYPSO: Parser = row(
     "parse_log_calypso",
     "jest --verbose",
     JEST,
     || last(jest_rules::calypso("ValueError")),
-    || jest::strict(jest_rules::calypso("ValueError")),
+    || jest::strict(Alias::new(jest_rules::calypso("ValueError"))),
 );
 const CHART_JS: Parser = row(
     "parse_log_chart_js",
     "karma",
     &[],
     || last(karma_rules::chrome()),
-    || karma::strict(karma_rules::chrome()),
+    || karma::strict(Alias::new(karma_rules::chrome())),
 );
 const MARKED: Parser = row(
     "parse_log_marked",
     "Jasmine",
     &[],
     || last(by_line(mocha_rules::failures)),
-    || jasmine::strict(by_line(mocha_rules::failures)),
+    || jasmine::strict(Alias::new(by_line(mocha_rules::failures))),
 );
-const P5JS: Parser =
-    row("parse_log_p5js", "mocha", MOCHA, || whole(p5js::failures), || any::strict(nameless, None));
+const P5JS: Parser = row(
+    "parse_log_p5js",
+    "mocha",
+    MOCHA,
+    || whole(p5js::failures),
+    || any::strict(|| Alias::told(|name, _| name.replace(" > ", ":")), None),
+);
 
 /// `PASS` and `FAIL` lines as SWE-bench cuts them.
 const FILES: Parser = row(
@@ -155,19 +165,24 @@ const FILES: Parser = row(
     "jest",
     JEST,
     || last(by_line(jest_rules::files_cut)),
-    || jest::strict(by_line(jest_rules::files_cut)),
+    || jest::strict(Alias::new(by_line(jest_rules::files_cut))),
 );
 const CALYPSO_OF_SWE_BENCH: Parser = row(
     "parse_log_calypso",
     "jest --verbose",
     JEST,
     || last(jest_rules::calypso("AttributeError")),
-    || jest::strict(jest_rules::calypso("AttributeError")),
+    || jest::strict(Alias::new(jest_rules::calypso("AttributeError"))),
 );
 
-/// A parser of SWE-bench 5 for whole logs, whose reference names nothing that a strict result could be known by.
-const fn whole_5(name: &'static str, framework: &'static str, upstream: Open) -> Parser {
-    of_5(row(name, framework, MOCHA, upstream, || any::strict(nameless, Some(any::marked))))
+/// A parser of SWE-bench 5 for whole logs.
+const fn whole_5(name: &'static str, framework: &'static str, upstream: Open, strict: Open) -> Parser {
+    of_5(row(name, framework, MOCHA, upstream, strict))
+}
+
+/// Suites and title, joined as some references join them.
+fn joined() -> Alias {
+    Alias::told(|name, _| name.replace(" > ", " - "))
 }
 
 pub(super) const PARSERS: &[Parser] = &[
@@ -201,14 +216,14 @@ pub(super) const PARSERS: &[Parser] = &[
         "jest",
         JEST,
         || last(by_line(jest_rules::verbose_or_json_lines)),
-        || jest::strict(by_line(jest_rules::verbose)),
+        || jest::verbose_or_json_lines(Alias::new(by_line(jest_rules::verbose))),
     )),
     of_5(row(
         "parse_log_jest",
         "jest --verbose",
         JEST,
         || last(by_line(jest_rules::verbose_trimmed)),
-        || jest::strict(by_line(jest_rules::verbose_trimmed)),
+        || jest::strict(Alias::new(by_line(jest_rules::verbose_trimmed))),
     )),
     of_5(JEST_JSON_LINES),
     of_5(VITEST_VERBOSE),
@@ -224,7 +239,7 @@ pub(super) const PARSERS: &[Parser] = &[
         "jest",
         JEST,
         || last(by_line(jest_rules::verbose_trimmed_or_json_lines)),
-        || jest::strict(by_line(jest_rules::verbose_trimmed)),
+        || jest::verbose_or_json_lines(Alias::new(by_line(jest_rules::verbose_trimmed))),
     )),
     of_5(Parser { name: "parse_log_carbon", ..FILES }),
     of_5(row(
@@ -232,31 +247,53 @@ pub(super) const PARSERS: &[Parser] = &[
         "jest",
         JEST,
         || whole(karma_rules::grommet),
-        || jest::strict(by_line(jest_rules::files)),
+        || jest::strict(Alias::new(by_line(jest_rules::files))),
     )),
     of_5(row(
         "parse_log_highlightjs",
         "mocha",
         MOCHA,
         || last(runs::highlight()),
-        || mocha::strict(runs::highlight()),
+        || mocha::strict(Alias::new(runs::highlight())),
     )),
-    of_5(row("parse_log_quarto_cli", "Deno", &[], || last(quarto::deno()), || deno::strict(quarto::deno()))),
-    of_5(row("parse_log_bpmn_js", "karma", &[], || whole(karma_rules::bpmn), || karma::strict(nameless()))),
+    of_5(row(
+        "parse_log_quarto_cli",
+        "Deno",
+        &[],
+        || last(quarto::deno()),
+        || deno::strict(Alias::new(quarto::deno())),
+    )),
+    of_5(row(
+        "parse_log_bpmn_js",
+        "karma",
+        &[],
+        || whole(karma_rules::bpmn),
+        || karma::strict(Alias::new(by_line(karma_rules::bpmn_line))),
+    )),
     of_5(row(
         "parse_log_openlayers",
         "karma, mocha",
         &[],
         || whole(karma_rules::openlayers),
-        || karma::strict(nameless()),
+        || karma::strict(Alias::new(by_line(karma_rules::openlayers_line))),
     )),
-    whole_5("parse_log_eslint", "mocha", || whole(eslint::failures)),
-    whole_5("parse_log_lighthouse", "mocha, jest", || whole(runs::lighthouse)),
-    whole_5("parse_log_next", "karma, Cypress", || whole(runs::next)),
-    whole_5("parse_log_prismjs", "mocha", || whole(runs::prism)),
-    own("ava", "AVA", &[TAP], || ava::strict(by_line(marks::marks))),
-    own("jasmine", "Jasmine", &[], || jasmine::strict(by_line(mocha_rules::failures))),
-    own("node-test", "node:test", &[TAP], || node::strict(by_line(marks::marks))),
-    own("playwright", "Playwright", &[], || playwright::strict(by_line(marks::marks))),
-    own("tape", "tape", &[], || tap::tape(by_line(tap_rules::flat))),
+    whole_5(
+        "parse_log_eslint",
+        "mocha",
+        || whole(eslint::failures),
+        || any::strict(|| Alias::told(|name, _| format!("{}:", name.replace(" > ", " "))), None),
+    ),
+    whole_5("parse_log_lighthouse", "mocha, jest", || whole(runs::lighthouse), || any::strict(joined, None)),
+    whole_5("parse_log_next", "karma, Cypress", || whole(runs::next), || karma::strict(joined())),
+    whole_5(
+        "parse_log_prismjs",
+        "mocha",
+        || whole(runs::prism),
+        || any::strict(|| Alias::told(|name, _| name.replace(" > ", " ")), None),
+    ),
+    own("ava", "AVA", &[TAP], || ava::strict(Alias::new(by_line(marks::marks)))),
+    own("jasmine", "Jasmine", &[], || jasmine::strict(Alias::new(by_line(mocha_rules::failures)))),
+    own("node-test", "node:test", &[TAP], || node::strict(Alias::new(by_line(marks::marks)))),
+    own("playwright", "Playwright", &[], || playwright::strict(Alias::new(by_line(marks::marks)))),
+    own("tape", "tape", &[], || tap::tape(Alias::new(by_line(tap_rules::flat)))),
 ];

@@ -41,20 +41,29 @@ pub(super) fn keeping_failures(rule: Rule) -> Box<dyn Scan> {
 }
 
 /// The reference parser beside a strict rule, asked for its names.
-pub(super) struct Alias(Rule);
+pub(super) struct Alias {
+    rule: Rule,
+    other: fn(name: &str, title: &str) -> String,
+}
 
 impl Alias {
+    /// Names that the reference gives to single lines; other results are known by their titles.
     pub(super) fn new(rule: Rule) -> Self {
-        Self(rule)
+        Self { rule, other: |_, title| title.to_owned() }
+    }
+
+    /// For a reference that names tests by several lines: its name, told by the strict one.
+    pub(super) fn told(name: fn(name: &str, title: &str) -> String) -> Self {
+        Self { rule: by_line(|_| None), other: name }
     }
 
     /// The reference parser's name for the line, to be asked of every line in turn.
     pub(super) fn of(&mut self, line: &str) -> Option<String> {
-        (self.0)(line).ok()?.pop().map(|(name, _)| name)
+        (self.rule)(line).ok()?.pop().map(|(name, _)| name)
     }
-}
 
-/// For parsers whose reference has no name for single tests.
-pub(super) fn nameless() -> Rule {
-    by_line(|_| None)
+    /// That name, or, without one, what the strict name and the title tell.
+    pub(super) fn or(&self, alias: Option<String>, name: &str, title: &str) -> String {
+        alias.unwrap_or_else(|| (self.other)(name, title))
+    }
 }

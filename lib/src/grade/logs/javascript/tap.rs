@@ -3,7 +3,7 @@
 use super::super::found::Found;
 use super::super::scan::{Raised, Scan};
 use super::super::structured::tap::Tap;
-use super::rule::{Alias, Rule};
+use super::rule::Alias;
 
 struct Strict {
     tap: Tap,
@@ -24,11 +24,11 @@ impl Scan for Strict {
 }
 
 /// Every result is a test, or the group of its subtests.
-pub(super) fn strict(rule: Rule) -> Box<dyn Scan> {
-    Box::new(Strict { tap: Tap::default(), alias: Alias::new(rule) })
+pub(super) fn strict(alias: Alias) -> Box<dyn Scan> {
+    Box::new(Strict { tap: Tap::default(), alias })
 }
 
 /// Results are assertions of the test that the comment before them names.
-pub(super) fn tape(rule: Rule) -> Box<dyn Scan> {
-    Box::new(Strict { tap: Tap::tape(), alias: Alias::new(rule) })
+pub(super) fn tape(alias: Alias) -> Box<dyn Scan> {
+    Box::new(Strict { tap: Tap::tape(), alias })
 }

@@ -9,33 +9,7 @@ use super::super::truth::Truth;
 use super::super::{ParseError, Rules, Status, StatusMap, parse_log, parser};
 
 /// Inputs and what the reference parsers made of them.
-const VECTORS: &str = r##"
-{"p": "parse_log_js_4", "log": "✕ dup\n✓ dup\n✓ a (5 ms)\n○ skipped b\n× c 3ms\n✓ [chromium]: x › y\n✓ : z\nfoo [Skipped] bar\nfoo [skipped] bar\n✓ q [skipped]\n✓ v2s\n✓ 12ms\n✗ n\n√ m", "out": {"dup": "PASSED", "a": "PASSED", "skipped b": "SKIPPED", "c": "FAILED", "x › y": "PASSED", "z": "PASSED", "foo [Skipped] bar": "SKIPPED", "foo  bar": "SKIPPED", "q [skipped]": "PASSED", "v": "PASSED"}}
-{"p": "parse_log_js_4", "log": "⚪ a\n- foo (skipped)\nFoo (SKIPPED) 3ms", "out": {"a": "SKIPPED", "- foo": "SKIPPED", "Foo (SKIPPED)": "SKIPPED"}}
-{"p": "parse_log_js_4", "log": "✓ a 5\u017f\n✓ b 5µs\n✓ c\u00a05 ms\n\ufeff✓ d", "out": {"a": "PASSED", "b 5µs": "PASSED", "c": "PASSED"}}
-{"p": "parse_log_js", "log": "✔ a (5ms)\n- b\n1) c:\n[W] 2) d:\n  [W] 3) e\n4) f\n- a\n✔ b", "out": {"a": "SKIPPED", "b": "SKIPPED", "c": "FAILED", "d:": "FAILED", "e": "FAILED"}}
-{"p": "parse_log_js_2", "log": "✔ a\n1) b\n2) c:\n- d\n✔ b\n- a", "out": {"a": "SKIPPED", "b": "FAILED", "c:": "FAILED", "d": "SKIPPED"}}
-{"p": "parse_log_js_3", "log": "ok 1 - foo # SKIP\nok 2 - a# skip b\nnot ok 3 - c # TODO x\nok 4 - suite {\n  ok 1 - in 5ms\n  not ok 2 - bad # time=3ms\n}\nok 5 - d (3ms)\nok 6 - # SKIP\nok 7 - e {\n}\n}", "out": {"foo": "PASSED", "a# skip b": "SKIPPED", "c": "FAILED", "suite": "PASSED", "suite :: in": "PASSED", "suite :: bad": "FAILED", "d": "PASSED", "# SKIP": "SKIPPED", "e": "PASSED"}}
-{"p": "parse_log_jest", "log": "✓ a (3 ms)\n✓ b (1.5 s)\n✕ c\n○ skipped d\n✓ a  (3 ms)\n✓  e", "out": {"a": "PASSED", "b (1.5 s)": "PASSED", "c": "FAILED", "skipped d": "SKIPPED", "a ": "PASSED", " e": "PASSED"}}
-{"p": "parse_log_jest", "log": "✓ (5 ms)\n✓ a(5 ms)\n✓ a (5ms) ", "out": {"(5 ms)": "PASSED", "a(5 ms)": "PASSED", "a": "PASSED"}}
-{"p": "parse_log_vitest", "log": "✓ case 3\n✓ foo 1 2\n× b 5ms\n↓ c [skipped]\n✓ d 12 ms\n✓ e 5m", "out": {"case": "PASSED", "foo 1": "PASSED", "b": "FAILED", "c": "SKIPPED", "d": "PASSED", "e": "PASSED"}}
-{"p": "parse_log_vitest", "log": "✓ a [skipped]\n✓ 5", "out": {"a": "PASSED", "5": "PASSED"}}
-{"p": "parse_log_jest_json", "log": "[PASSED] a > b\n[FAILED] c\n[PENDING] d\n  [PASSED]  e", "out": {"a > b": "PASSED", "c": "FAILED", " e": "PASSED"}}
-{"p": "parse_log_npx", "log": "  ✔ a (12ms)\n  ✔ b (12)\n  1) c (mod)\n  2) d:", "out": {"a": "PASSED", "b": "PASSED", "c": "FAILED", "d:": "FAILED"}}
-{"p": "parse_log_tap", "log": "ok 1 - a\nnot ok 2 - b # TODO\nok 3 c # SKIP\n    ok 4 - d\nok - e", "out": {"- a": "PASSED", "- b # TODO": "FAILED", "c # SKIP": "PASSED", "- d": "PASSED"}}
-{"p": "parse_log_karma", "log": "Starting browser\n      A\n    B\n  C", "raises": "IndexError"}
-{"p": "parse_log_karma", "log": "x\nStarting browser Chrome\n  Suite\n    ✔ t1\n  Other\n    ✖ t2\n✔ t3\nSUMMARY:\n  ✔ t4", "out": {"Suite > t1": "PASSED", "Suite > t2": "FAILED", "Suite > t3": "PASSED"}}
-{"p": "parse_log_karma", "log": "Starting browser\n\n   \n  ✔ x", "out": {" > x": "PASSED"}}
-{"p": "parse_log_react_pdf", "log": "PASS a/b.js (1.2 s)\nFAIL c.js\n PASS d\nPASS e (5ms) \nPASS f (12.3s)", "out": {"a/b.js": "PASSED", "c.js": "FAILED", "e (5ms)": "PASSED", "f": "PASSED"}}
-{"p": "parse_log_calypso", "log": "x ./node_modules/.bin/jest --v\nPASS a\n  suite\n    inner\n      ✓ works (5ms)\n      ✕ bad\nTest Suites: 1\n      ✓ no\n", "out": {"suite - inner - works": "PASSED", "suite - inner - bad": "FAILED"}}
-{"p": "parse_log_calypso", "log": "x ./node_modules/.bin/jest --v\n✓ a", "raises": "ValueError"}
-{"p": "parse_log_calypso", "log": "x ./node_modules/.bin/jest --v\n  ✓ a (5ms) z", "raises": "ValueError"}
-{"p": "parse_log_calypso", "log": "x ./node_modules/.bin/jest --v\n  ✓ a", "out": {"- a": "PASSED"}}
-{"p": "parse_log_chart_js", "log": "Chrome 90.0 (Linux) foo bar FAILED\nChrome 90.0 (Linux) baz\n", "out": {"foo bar ": "FAILED"}}
-{"p": "parse_log_marked", "log": "1) a b \n 2) c\n3)d", "out": {"a b": "FAILED"}}
-{"p": "parse_log_p5js", "log": "  1) Suite\n       inner\n         test name:\n     Error: x\n  2) bad:\n3) nope\n", "out": {"Suite:inner:test name": "FAILED", "bad": "FAILED"}}
-{"p": "parse_log_p5js", "log": "{\n1) a:\n}\n 1) b:\n<a> 2) c:</a>\n", "out": {"b": "FAILED"}}
-"##;
+const VECTORS: &str = include_str!("vectors.jsonl");
 
 #[derive(Deserialize)]
 struct Vector {
@@ -64,9 +38,8 @@ fn upstream(vector: &str) {
 
 #[test]
 fn upstream_rules_equal_the_reference_parsers_on_every_vector() {
-    let vectors: Vec<_> = VECTORS.lines().filter(|line| !line.is_empty()).collect();
-    assert_eq!(vectors.len(), 25);
-    vectors.into_iter().for_each(upstream);
+    assert_eq!(VECTORS.lines().count(), 47);
+    VECTORS.lines().for_each(upstream);
 }
 
 /// What strict rules find, by name and status.
@@ -153,6 +126,21 @@ fn mocha_reads_the_trees_of_several_runs_and_not_their_details() {
             ("outer > passes", "PASSED"),
         ];
         assert_eq!(as_text(&map), expected.map(|(name, status)| (name.to_owned(), status.to_owned())).into());
+    }
+}
+
+#[test]
+fn failures_are_known_by_what_references_make_of_the_list() {
+    let log = "\n  outer\n    inner\n      1) bad\n\n  0 passing (2ms)\n  1 failing\n\n  1) outer\n       inner\n\
+               \x20        bad:\n     Error: x\n";
+    for (parser, alias) in
+        [("parse_log_p5js", "outer:inner:bad"), ("swe-bench-5:parse_log_eslint", "outer inner bad:")]
+    {
+        let strict = parse_log(parser, log, Rules::Strict).unwrap();
+        assert_eq!(strict.observations[0].name, "outer > inner > bad");
+        assert_eq!(strict.observations[0].alias.as_deref(), Some(alias));
+        let upstream = parse_log(parser, log, Rules::Upstream).unwrap();
+        assert_eq!(upstream.statuses.keys().collect::<Vec<_>>(), [alias]);
     }
 }
 

@@ -6,12 +6,12 @@ use super::super::found::Found;
 use super::super::scan::{Raised, Scan};
 use super::super::status::Status;
 use super::super::text::{Pattern, pattern, trim, trim_end};
-use super::rule::{Alias, Rule};
+use super::rule::Alias;
 use super::tree::{Tree, indent};
 
 /// Full names (`file > suite > title`); lines of files and suites are groups.
-pub(super) fn strict(rule: Rule) -> Box<dyn Scan> {
-    Box::new(Vitest { alias: Alias::new(rule), tree: Tree::default(), part: Part::Results, held: None })
+pub(super) fn strict(alias: Alias) -> Box<dyn Scan> {
+    Box::new(Vitest { alias, tree: Tree::default(), part: Part::Results, held: None })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

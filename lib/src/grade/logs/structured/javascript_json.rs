@@ -82,7 +82,7 @@ fn write_mocha(test: &Value, status: Status, found: &mut Found) {
     let (Some(full), Some(title)) = (test["fullTitle"].as_str(), test["title"].as_str()) else { return };
     let suites = full.strip_suffix(title).map(str::trim_end).filter(|suites| !suites.is_empty());
     let name = suites.map_or_else(|| full.to_owned(), |suites| format!("{suites} > {title}"));
-    found.test(name, status).known_as(title);
+    found.test(name, status).known_as(full);
 }
 
 #[derive(Default)]

@@ -124,32 +124,56 @@ pub(super) fn squeeze(text: &str) -> String {
     super::super::super::text::words(text).collect::<Vec<_>>().join(" ")
 }
 
-/// Failures of bpmn-js in four forms of browser.
+/// bpmn-js's four forms of browser.
+static BROWSERS: [Pattern; 4] = [
+    LazyLock::new(|| pattern(r"2KPhantomJSω[\d.]+ω\(Linuxω[\d.]+\)ω(.*)FAILED\n")),
+    LazyLock::new(|| pattern(r"2KPhantomJSω[\d.]+ω\(Linuxωx86_64\)ω(.*)FAILED\n")),
+    LazyLock::new(|| pattern(r"ChromeωHeadlessω(?:.*)ω\(Linuxωx86_64\)ω(.*)FAILED\n")),
+    LazyLock::new(|| pattern(r"HeadlessChromeω[\d.]+ω\(Linuxω[\d.]+\)ω(.*)FAILED\n")),
+];
+
+/// Failures of bpmn-js.
 pub(in super::super) fn bpmn(log: &str, found: &mut Found) -> Result<(), Raised> {
-    static BROWSERS: [Pattern; 4] = [
-        LazyLock::new(|| pattern(r"2KPhantomJSω[\d.]+ω\(Linuxω[\d.]+\)ω(.*)FAILED\n")),
-        LazyLock::new(|| pattern(r"2KPhantomJSω[\d.]+ω\(Linuxωx86_64\)ω(.*)FAILED\n")),
-        LazyLock::new(|| pattern(r"ChromeωHeadlessω(?:.*)ω\(Linuxωx86_64\)ω(.*)FAILED\n")),
-        LazyLock::new(|| pattern(r"HeadlessChromeω[\d.]+ω\(Linuxω[\d.]+\)ω(.*)FAILED\n")),
-    ];
     for browser in &BROWSERS {
         all(log, browser, false, found);
     }
     Ok(())
 }
 
-/// Failures of OpenLayers: behind two forms of browser, in mocha's list, and of rendering.
+/// What OpenLayers fails in: two forms of browser, mocha's list, and rendering.
+static KINDS: [Pattern; 4] = [
+    LazyLock::new(|| pattern(r"ChromeωHeadlessω[\d.]+ω\(Linuxω[^ω]+\)ω(.*)ωFAILED\n")),
+    LazyLock::new(|| pattern(r"Chromeω[\d.]+ω\(Linuxω[^ω]+\)ω(.*)FAILED\n")),
+    LazyLock::new(|| pattern(r"(?m)^ω{2}\d+\)((?s:.)*?)Error:")),
+    LazyLock::new(|| pattern(r"(?m)^caseω(.*):ωmismatch")),
+];
+
+/// Failures of OpenLayers.
 pub(in super::super) fn openlayers(log: &str, found: &mut Found) -> Result<(), Raised> {
-    static KINDS: [Pattern; 4] = [
-        LazyLock::new(|| pattern(r"ChromeωHeadlessω[\d.]+ω\(Linuxω[^ω]+\)ω(.*)ωFAILED\n")),
-        LazyLock::new(|| pattern(r"Chromeω[\d.]+ω\(Linuxω[^ω]+\)ω(.*)FAILED\n")),
-        LazyLock::new(|| pattern(r"(?m)^ω{2}\d+\)((?s:.)*?)Error:")),
-        LazyLock::new(|| pattern(r"(?m)^caseω(.*):ωmismatch")),
-    ];
     for kind in &KINDS {
         all(log, kind, true, found);
     }
     Ok(())
+}
+
+/// A failure behind a browser's name that the whole-log rule finds in this line.
+fn in_line(line: &str, forms: &[Pattern], squeezed: bool) -> Option<Hit> {
+    let mut found = Found::default();
+    if line.ends_with("FAILED") {
+        let line = format!("{line}\n");
+        forms.iter().for_each(|form| all(&line, form, squeezed, &mut found));
+    }
+    found.into_map().statuses.pop_first()
+}
+
+/// The line's part of [`bpmn`].
+pub(in super::super) fn bpmn_line(line: &str) -> Option<Hit> {
+    in_line(line, &BROWSERS, false)
+}
+
+/// The line's part of [`openlayers`].
+pub(in super::super) fn openlayers_line(line: &str) -> Option<Hit> {
+    in_line(line, &KINDS[..2], true)
 }
 
 /// Grommet's files: failures first, then passes, whose name may stand in the next line.
