@@ -131,7 +131,7 @@ fn mocha_reads_the_trees_of_several_runs_and_not_their_details() {
 
 #[test]
 fn failures_are_known_by_what_references_make_of_the_list() {
-    let log = "\n  outer\n    inner\n      1) bad\n\n  0 passing (2ms)\n  1 failing\n\n  1) outer\n       inner\n\
+    let log = "\n  .!\n\n  1 passing (2ms)\n  1 failing\n\n  1) outer\n       inner\n\
                \x20        bad:\n     Error: x\n";
     for (parser, alias) in
         [("parse_log_p5js", "outer:inner:bad"), ("swe-bench-5:parse_log_eslint", "outer inner bad:")]
