@@ -8,7 +8,7 @@ use super::super::status::Status;
 use super::super::text::{Pattern, pattern, strip_duration, trim};
 use super::rule::Alias;
 use super::upstream::marks::{without_skip_marker, without_tag};
-use super::{ava, jest, mocha, node, playwright, vitest};
+use super::{ava, jest, karma, mocha, node, playwright, vitest};
 
 /// What reads a log under strict rules, given the names of its lines.
 pub(super) type Open = fn(Alias) -> Box<dyn Scan>;
@@ -17,9 +17,10 @@ pub(super) type Open = fn(Alias) -> Box<dyn Scan>;
 type Tells = fn(&str) -> bool;
 
 /// Runners that begin with a line of their own, and the begin of the line that ends their results.
-const ANNOUNCED: [(Tells, Open, &str); 3] = [
+const ANNOUNCED: [(Tells, Open, &str); 4] = [
     (|line| jest::file(line).is_some(), jest::strict, "Ran all test suites"),
-    (|line| line.starts_with(" RUN  v"), vitest::strict, "   Duration  "),
+    (|line| line.starts_with(" RUN  v") || line.starts_with(" DEV  v"), vitest::strict, "   Duration  "),
+    (karma::is_start, karma::strict, "TOTAL"),
     (playwright::is_start, playwright::strict, "To open last HTML report"),
 ];
 

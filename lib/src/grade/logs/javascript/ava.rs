@@ -8,12 +8,19 @@ use super::super::scan::{Raised, Scan};
 use super::super::status::Status;
 use super::super::text::{Pattern, pattern, trim};
 use super::rule::Alias;
+use super::tally::Tally;
 use super::tree::indent;
 
 /// Every marked line. A failed one ends with the failure's message, so that the headings of the details behind the tree
 /// tell its name.
 pub(super) fn strict(alias: Alias) -> Box<dyn Scan> {
-    Box::new(Ava { alias, details: false, failed: Vec::new(), headings: BTreeSet::new() })
+    Box::new(Ava {
+        alias,
+        details: false,
+        failed: Vec::new(),
+        headings: BTreeSet::new(),
+        tally: Tally::default(),
+    })
 }
 
 struct Failed {
@@ -27,6 +34,7 @@ struct Ava {
     details: bool,
     failed: Vec<Failed>,
     headings: BTreeSet<String>,
+    tally: Tally,
 }
 
 /// Whether this line is a total.
@@ -48,6 +56,10 @@ impl Scan for Ava {
         } else if indent(line) != 2 {
         } else if is_total(line) {
             self.details = true;
+            if let Some(passed) = text.strip_suffix(" passed") {
+                let total = passed.split(' ').next().and_then(|total| total.parse().ok());
+                total.into_iter().for_each(|total| self.tally.settle(total, found));
+            }
         } else if self.result(text, alias, found) {
             if std::mem::take(&mut self.details) {
                 self.name_failures(found); // another run
@@ -89,6 +101,7 @@ impl Ava {
             return false;
         };
         let title = without_time(trim(title));
+        self.tally.add(&status);
         found.test(title, status).known_as(self.alias.or(alias, title, title));
         true
     }

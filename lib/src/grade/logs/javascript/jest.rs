@@ -7,6 +7,7 @@ use super::super::scan::{Raised, Scan, each};
 use super::super::status::Status;
 use super::super::text::{Pattern, pattern, trim};
 use super::rule::Alias;
+use super::tally::Tally;
 use super::tree::{Tree, indent};
 use super::upstream;
 
@@ -20,6 +21,8 @@ pub(super) fn strict(alias: Alias) -> Box<dyn Scan> {
         results: 0,
         printed: None,
         blank: false,
+        tally: Tally::default(),
+        total: None,
     })
 }
 
@@ -44,6 +47,9 @@ struct Jest {
     printed: Option<Console>,
     /// Whether the last line of the tree was blank.
     blank: bool,
+    tally: Tally,
+    /// The last total of passes.
+    total: Option<usize>,
 }
 
 /// A line that says how a file ended: the file, with its project.
@@ -64,6 +70,12 @@ impl Scan for Jest {
         let alias = self.alias.of(line);
         if self.printed.is_some_and(|kind| ends_console(line, kind)) {
             self.printed = None;
+        }
+        if let Some(totals) = line.strip_prefix("Tests: ") {
+            let passed = totals.split(',').find_map(|total| trim(total).strip_suffix(" passed"));
+            self.total = Some(passed.map_or(0, |passed| passed.parse().unwrap_or(usize::MAX)));
+        } else if line.starts_with("Ran all test suites") {
+            self.total.take().into_iter().for_each(|total| self.tally.settle(total, found));
         }
         if line == "Summary of all failing tests" {
             self.part = Part::Summary;
@@ -114,6 +126,7 @@ impl Jest {
         } else if let Some((title, status)) = result(text) {
             let Some(title) = title else { return };
             self.results += 1;
+            self.tally.add(&status);
             let name = self.tree.name(indent(line), title);
             let alias = self.alias.or(alias, &name, title);
             found.test(name, status).known_as(alias);

@@ -66,6 +66,11 @@ fn of_browser(line: &str) -> Option<&str> {
     rest.split_once(") ").map(|(_, text)| text).filter(|_| is_version)
 }
 
+/// Whether this line begins a run.
+pub(super) fn is_start(line: &str) -> bool {
+    line == "START:" || line.contains("[launcher]: Starting browser")
+}
+
 impl Scan for Karma {
     fn line(&mut self, line: &str, found: &mut Found) -> Result<(), Raised> {
         let alias = self.alias.of(line);
@@ -73,7 +78,7 @@ impl Scan for Karma {
             self.printed = !line.ends_with('\'');
         } else if let Some(text) = prints(line) {
             self.printed = text.is_empty() || !text.ends_with('\'');
-        } else if line.contains("Starting browser") || line == "START:" {
+        } else if is_start(line) {
             (self.tree, self.part) = (Loose::default(), Part::Tree);
         } else if line.starts_with("SUMMARY") || line == "FAILED TESTS:" {
             self.part = Part::Summary;

@@ -7,11 +7,20 @@ use super::super::scan::{Raised, Scan};
 use super::super::status::Status;
 use super::super::text::{Pattern, is_space, pattern, trim};
 use super::rule::Alias;
+use super::tally::Tally;
 use super::tree::{Loose, indent};
 
 /// The tree of the spec reporter; where no failure stands in a tree, the list of failures.
 pub(super) fn strict(alias: Alias) -> Box<dyn Scan> {
-    Box::new(Mocha { alias, tree: Loose::default(), part: Part::Tree, failed: 0, listed: None, open: true })
+    Box::new(Mocha {
+        alias,
+        tree: Loose::default(),
+        part: Part::Tree,
+        failed: 0,
+        listed: None,
+        open: true,
+        tally: Tally::default(),
+    })
 }
 
 /// Whether a line belongs to the tree or to what follows it.
@@ -35,6 +44,7 @@ struct Mocha {
     listed: Option<(Vec<String>, usize)>,
     /// Whether the last line was blank or a result outside of suites.
     open: bool,
+    tally: Tally,
 }
 
 /// A line with a mark (`✔`, `-`, `1)`): the mark and what follows.
@@ -72,6 +82,9 @@ impl Scan for Mocha {
         if let Some((number, kind)) = total(line) {
             let failing = if kind == "failing" { number } else { 0 };
             self.part = Part::Epilogue { failing, seen: 0 };
+            if kind == "passing" {
+                self.tally.settle(number, found);
+            }
             (self.tree, self.listed) = (Loose::default(), None);
         } else if let Some((mark, text)) = marked(line) {
             self.result(indent(line), mark, text, alias, found);
@@ -112,6 +125,7 @@ impl Mocha {
             _ => Status::Failed,
         };
         self.failed += usize::from(status == Status::Failed);
+        self.tally.add(&status);
         self.open = indent == 2;
         let title = without_time(text);
         let (name, _) = self.tree.name(indent, title);

@@ -11,6 +11,7 @@ mod node;
 mod playwright;
 mod rows;
 mod rule;
+mod tally;
 mod tap;
 #[cfg(test)]
 mod tests;

@@ -7,10 +7,11 @@ use super::super::scan::{Raised, Scan};
 use super::super::status::Status;
 use super::super::text::{Pattern, pattern};
 use super::rule::Alias;
+use super::tally::Tally;
 
 /// The tree of the spec reporter. A suite that fails though none of its tests did is a failed test.
 pub(super) fn strict(alias: Alias) -> Box<dyn Scan> {
-    Box::new(Node { alias, suites: Vec::new(), part: Part::Tree, at: false })
+    Box::new(Node { alias, suites: Vec::new(), part: Part::Tree, at: false, tally: Tally::default() })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +33,7 @@ struct Node {
     part: Part,
     /// Whether the last line said where a failure of the summary stands.
     at: bool,
+    tally: Tally,
 }
 
 /// Whether this line is a total.
@@ -52,6 +54,9 @@ impl Scan for Node {
         if is_total(line) || line.starts_with("✖ failing tests:") {
             (self.part, self.suites) = (Part::Summary, Vec::new());
             return Ok(());
+        }
+        if let Some(total) = line.strip_prefix("ℹ pass ") {
+            total.parse().into_iter().for_each(|total| self.tally.settle(total, found));
         }
         if !line.trim_start_matches(' ').starts_with(['▶', '✔', '✖', '﹣', '⚠']) {
             return Ok(());
@@ -112,6 +117,9 @@ impl Node {
         }
         let is_group = closed.is_some_and(|suite| suite.failed || !failed);
         let alias = self.alias.or(alias, &name, title);
+        if !is_group {
+            self.tally.add(&status);
+        }
         let seen = if is_group { found.group(name, status) } else { found.test(name, status) };
         seen.known_as(alias);
     }

@@ -273,9 +273,9 @@ pub(super) const PARSERS: &[Parser] = &[
     of_5(row(
         "parse_log_openlayers",
         "karma, mocha",
-        &[],
+        MOCHA,
         || whole(karma_rules::openlayers),
-        || karma::strict(Alias::new(by_line(karma_rules::openlayers_line))),
+        || any::strict(|| Alias::new(by_line(karma_rules::openlayers_line)), None),
     )),
     whole_5(
         "parse_log_eslint",
@@ -284,7 +284,7 @@ pub(super) const PARSERS: &[Parser] = &[
         || any::strict(|| Alias::told(|name, _| format!("{}:", name.replace(" > ", " "))), None),
     ),
     whole_5("parse_log_lighthouse", "mocha, jest", || whole(runs::lighthouse), || any::strict(joined, None)),
-    whole_5("parse_log_next", "karma, Cypress", || whole(runs::next), || karma::strict(joined())),
+    whole_5("parse_log_next", "karma, Cypress", || whole(runs::next), || any::strict(joined, None)),
     whole_5(
         "parse_log_prismjs",
         "mocha",

@@ -171,6 +171,34 @@ fn the_runner_that_shows_itself_decides_how_a_log_is_read() {
 }
 
 #[test]
+fn more_passes_than_a_runner_counts_are_told() {
+    for (parser, honest, spoofed) in [
+        (
+            "node-test",
+            "✔ a (1.5ms)\nℹ tests 1\nℹ pass 1\n",
+            "✔ b (1.5ms)\n✔ a (1.5ms)\nℹ tests 1\nℹ pass 1\n",
+        ),
+        (
+            "parse_log_js",
+            "  a\n    ✔ b\n\n  1 passing (2ms)\n",
+            "  a\n    ✔ b\n    ✔ c\n\n  1 passing (2ms)\n",
+        ),
+        ("ava", "  ✔ a\n  ─\n\n  1 test passed\n", "  ✔ a\n  ✔ b\n  ─\n\n  1 test passed\n"),
+        (
+            "parse_log_jest",
+            "PASS a.js\n  ✓ b\n\nTests:  1 skipped, 1 passed, 2 total\nRan all test suites.\n",
+            "PASS a.js\n  ✓ b\nPASS c.js\n  ✓ d\n\nTests: 1 passed, 1 total\nRan all test suites.\n",
+        ),
+    ] {
+        for (log, broken) in [(honest, 0), (spoofed, 1)] {
+            let twice = log.repeat(2);
+            let map = parse_log(parser, &twice, Rules::Strict).unwrap();
+            assert_eq!(map.suite_failures.len(), 2 * broken, "{twice}");
+        }
+    }
+}
+
+#[test]
 fn a_cut_stream_of_tap_is_told() {
     for (log, broken) in [
         ("TAP version 13\n1..2\nok 1 - a\nok 2 - b\n", 0),
