@@ -1,6 +1,7 @@
 //! p5.js: the list of mocha's failures, JSON and elements of the log removed. The reference searches the whole log again
 //! for each element; here one pass does.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::super::super::found::Found;
@@ -63,6 +64,9 @@ fn without_elements(log: &str) -> String {
             closers.insert(word, at);
         }
     }
+    if closers.is_empty() {
+        return log.to_owned();
+    }
     let mut elements =
         Elements { log, at: 0, closers, kept: String::with_capacity(log.len()), ..Elements::default() };
     elements.run();
@@ -85,8 +89,8 @@ struct Elements<'a> {
     /// The last `</w>` of each word.
     closers: HashMap<&'a str, usize>,
     kept: String,
-    /// The tags that open in `kept`: where, and what `tails` were before.
-    open: Vec<(usize, String, Vec<usize>)>,
+    /// The tags that open in `kept`: where they begin and end, and what `tails` were before.
+    open: Vec<(usize, usize, Vec<usize>)>,
     of_word: HashMap<String, Vec<usize>>,
     /// Where the pieces begin with which `kept` ends, each `<` or `</` and perhaps a word: begins of tags that the removal
     /// of what follows may complete.
@@ -129,26 +133,33 @@ impl<'a> Elements<'a> {
 
     /// This many `<word>` stand between `kept` and the rest.
     fn opened(&mut self, word: &str, mut count: usize) {
-        let mut word = word.to_owned();
+        let mut word = Cow::Borrowed(word);
         loop {
-            let (opener, closer) = (format!("<{word}>"), format!("</{word}>"));
-            while count > 0 {
-                if self.closers.get(word.as_str()).is_none_or(|last| *last < self.at) {
-                    break;
-                }
+            while count > 0 && self.closers.get(&*word).is_some_and(|last| *last >= self.at) {
+                let (opener, closer) = (format!("<{word}>"), format!("</{word}>"));
                 let Some(length) = self.log[self.at..].find(&closer) else { break };
                 count = count + self.log[self.at..self.at + length].matches(&opener).count() - 1;
                 self.at += length + closer.len();
             }
             for _ in 0..count {
-                let at = self.kept.len();
-                self.open.push((at, word.clone(), std::mem::take(&mut self.tails)));
-                self.of_word.entry(word.clone()).or_default().push(at);
-                self.kept.push_str(&opener);
+                self.open(&word);
             }
             match self.joined().filter(|_| count == 0) {
-                Some(next) => (word, count) = next,
+                Some((joined, copies)) => (word, count) = (Cow::Owned(joined), copies),
                 None => return,
+            }
+        }
+    }
+
+    /// Appends `<word>`, which no `</word>` closes.
+    fn open(&mut self, word: &str) {
+        let at = self.kept.len();
+        self.kept.extend(["<", word, ">"]);
+        self.open.push((at, self.kept.len(), std::mem::take(&mut self.tails)));
+        match self.of_word.get_mut(word) {
+            Some(places) => places.push(at),
+            None => {
+                self.of_word.insert(word.to_owned(), vec![at]);
             }
         }
     }
@@ -184,8 +195,8 @@ impl<'a> Elements<'a> {
 
     /// Cuts `kept` here, with the tags that it holds behind.
     fn close(&mut self, at: usize) {
-        while let Some((_, word, tails)) = self.open.pop_if(|(place, ..)| *place >= at) {
-            if let Some(places) = self.of_word.get_mut(&word) {
+        while let Some((begin, end, tails)) = self.open.pop_if(|(place, ..)| *place >= at) {
+            if let Some(places) = self.of_word.get_mut(&self.kept[begin + 1..end - 1]) {
                 places.pop();
             }
             self.tails = tails;
