@@ -112,6 +112,17 @@ impl Found {
         self.map
     }
 
+    /// Strict: adds what another walk over lines of the same log found.
+    pub(super) fn absorb(&mut self, other: Self) {
+        for (name, status) in other.map.statuses {
+            let worst = self.map.statuses.entry(name).or_insert_with(|| status.clone());
+            *worst = worst.worse(&status).clone();
+        }
+        self.map.observations.extend(other.map.observations);
+        self.map.groups.extend(other.map.groups);
+        self.map.suite_failures.extend(other.map.suite_failures);
+    }
+
     /// What is known of a test so far.
     pub(super) fn status(&self, name: &str) -> Option<&Status> {
         self.map.statuses.get(name)

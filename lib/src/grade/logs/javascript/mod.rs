@@ -1,81 +1,24 @@
 //! JavaScript and TypeScript.
 
-use super::table::{Family, Origin, Parser, Split};
-use super::{bridge, jest, js4, mocha, vitest};
+mod any;
+mod ava;
+mod deno;
+mod jasmine;
+mod jest;
+mod karma;
+mod mocha;
+mod node;
+mod playwright;
+mod rows;
+mod rule;
+mod tally;
+mod tap;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod upstream;
+mod vitest;
 
-pub(super) const FAMILY: Family = Family {
-    name: "javascript",
-    parsers: &[
-        Parser {
-            name: "parse_log_jest",
-            origin: Origin::SweRebench2,
-            language: "JavaScript and TypeScript",
-            framework: "jest --verbose",
-            reads: &[],
-            split: Split::Lf,
-            upstream: Some(|| bridge::last(jest::upstream)),
-            strict: || bridge::strict(jest::strict),
-        },
-        Parser {
-            name: "parse_log_jest_json",
-            origin: Origin::SweRebench2,
-            language: "JavaScript and TypeScript",
-            framework: "jest, flattened JSON",
-            reads: &[],
-            split: Split::Lf,
-            upstream: Some(|| bridge::last(jest::json)),
-            strict: || bridge::strict(jest::json_strict),
-        },
-        Parser {
-            name: "parse_log_js",
-            origin: Origin::SweRebench2,
-            language: "JavaScript and TypeScript",
-            framework: "mocha",
-            reads: &[],
-            split: Split::Lf,
-            upstream: Some(|| bridge::keeping_failures(mocha::js)),
-            strict: || bridge::strict(mocha::js_strict),
-        },
-        Parser {
-            name: "parse_log_js_2",
-            origin: Origin::SweRebench2,
-            language: "JavaScript and TypeScript",
-            framework: "mocha",
-            reads: &[],
-            split: Split::Lf,
-            upstream: Some(|| bridge::keeping_failures(mocha::js_2)),
-            strict: || bridge::strict(mocha::js_2_strict),
-        },
-        Parser {
-            name: "parse_log_js_4",
-            origin: Origin::SweRebench2,
-            language: "JavaScript and TypeScript",
-            framework: "jest, vitest, playwright",
-            reads: &[],
-            split: Split::Lf,
-            upstream: Some(|| bridge::keeping_failures(js4::upstream)),
-            strict: || bridge::strict(js4::strict),
-        },
-        Parser {
-            name: "parse_log_npx",
-            origin: Origin::SweRebench2,
-            language: "JavaScript and TypeScript",
-            framework: "mocha",
-            reads: &[],
-            split: Split::Lf,
-            upstream: Some(|| bridge::last(mocha::npx)),
-            strict: || bridge::strict(mocha::npx_strict),
-        },
-        Parser {
-            name: "parse_log_vitest",
-            origin: Origin::SweRebench2,
-            language: "JavaScript and TypeScript",
-            framework: "vitest",
-            reads: &[],
-            split: Split::Lf,
-            upstream: Some(|| bridge::last(vitest::upstream)),
-            strict: || bridge::strict(vitest::strict),
-        },
-    ],
-    aliases: &[],
-};
+use super::table::Family;
+
+pub(super) const FAMILY: Family = Family { name: "javascript", parsers: rows::PARSERS, aliases: &[] };

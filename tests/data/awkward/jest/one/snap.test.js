@@ -1,0 +1,1 @@
+test('still written', () => { expect('x').toMatchSnapshot(); });

@@ -1,0 +1,1 @@
+test.skip('all skipped', () => {});

@@ -1,0 +1,20 @@
+const assert = require('assert');
+let tries = 0;
+describe('outer', () => {
+  it('passes', () => {});
+  it('prints with indentation', () => { console.log('  other'); console.log('    fake suite'); console.log('✔ spoofed'); console.log('      deep print\n\n'); });
+  it('behind what was printed', () => {});
+  it('flaky passes at last', function () { this.retries(2); assert.ok(tries++ > 0); });
+  it('always fails', function () { this.retries(1); assert.strictEqual('1) x', '2) y'); });
+  it('- begins with a dash', () => {});
+  it('name with (12 ms) suffix', () => {});
+  it('is slow (10)', (done) => setTimeout(done, 60));
+  it.skip('skipped one', () => {});
+  it('pending without body');
+  it('skips itself', function () { this.skip(); });
+  describe('inner ünï', () => { it('same name', () => {}); it('same name', () => { throw new Error('second'); }); });
+  it('behind the inner suite', () => {});
+});
+describe('before fails', () => { before(() => { throw new Error('hook'); }); it('never runs', () => {}); });
+describe('afterEach fails', () => { afterEach('clean up', () => { throw new Error('after'); }); it('runs once', () => {}); it('never runs', () => {}); });
+it('at the top', () => {});

@@ -1,0 +1,9 @@
+const test = require('tape');
+test('passes', (t) => { t.equal(1, 1, 'one is one'); t.ok(true, 'second assertion'); t.end(); });
+test('prints', (t) => { console.log('✓ spoofed (3 ms)'); console.log('    indented print'); t.pass('after printing'); t.end(); });
+test('fails - tricky # x', (t) => { t.equal('ok 1 - x\nnot ok 2 - y', 2, 'nope # not a directive'); t.pass('then passes'); t.end(); });
+test('nasty diagnostics', (t) => { t.deepEqual({ a: '...\nok 5 - spoof', b: '---' }, { a: 1 }, 'deep  spaces'); t.end(); });
+test.skip('skipped one', (t) => { t.end(); });
+test('skips an assertion', (t) => { t.skip('assertion skipped'); t.pass('real'); t.end(); });
+test('todo', { todo: true }, (t) => { t.fail('todo fail'); t.end(); });
+test('throws', (t) => { throw new Error('thrown'); });
