@@ -47,10 +47,9 @@ fn without_duration(name: &str) -> &str {
 
 /// `pass  tests/x.py` of micropython.
 pub(super) fn micropython(line: &str, found: &mut Found) {
-    if line.starts_with("pass  ") || line.starts_with("FAIL  ") || line.starts_with("skip  ") {
-        if let Some((name, status)) = lines::micropython_result(line) {
-            found.test(name, status);
-        }
+    let marked = ["pass  ", "FAIL  ", "skip  "].iter().any(|mark| line.starts_with(mark));
+    if let Some((name, status)) = lines::micropython_result(line).filter(|_| marked) {
+        found.test(name, status);
     }
 }
 

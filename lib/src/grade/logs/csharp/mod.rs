@@ -1,6 +1,7 @@
 //! C#: `dotnet test`.
 
 use super::scan::each;
+use super::structured::dotnet;
 use super::table::{Family, Origin, Parser, Split};
 
 mod strict;
@@ -15,7 +16,7 @@ pub(super) const FAMILY: Family = Family {
         origin: Origin::SweRebench2,
         language: "C#",
         framework: "dotnet test",
-        reads: &[],
+        reads: &[dotnet::XML],
         split: Split::Unicode,
         upstream: Some(|| each(upstream::csharp)),
         strict: strict::dotnet,

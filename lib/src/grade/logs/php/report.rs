@@ -1,5 +1,6 @@
 //! PHPUnit's `--debug` and the lists of problems at the end of its console.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use super::super::found::Found;
@@ -113,11 +114,11 @@ impl Report {
     pub(super) fn tell(&mut self, found: &mut Found) {
         let run = std::mem::take(self);
         let complete = run.without_result.is_some_and(|count| run.listed.len() >= count);
+        let listed: BTreeSet<&str> = run.listed.iter().map(|(name, ..)| name.as_str()).collect();
         for (name, line, ended) in &run.begun {
-            let listed = run.listed.iter().any(|(listed, ..)| listed == name);
             if !ended {
                 found.test_at(*line, name, Status::Failed);
-            } else if complete && !listed {
+            } else if complete && !listed.contains(name.as_str()) {
                 found.test_at(*line, name, Status::Passed);
             }
         }
