@@ -117,6 +117,32 @@ pub fn trim_end(text: &str) -> &str {
     text.trim_end_matches(is_space)
 }
 
+/// What follows one or more white-space characters at the start; `None` where there are none.
+pub fn after_spaces(text: &str) -> Option<&str> {
+    let rest = text.trim_start_matches(is_space);
+    (rest.len() < text.len()).then_some(rest)
+}
+
+/// What follows one or more digits at the start; `None` where there are none.
+pub fn after_digits(text: &str) -> Option<&str> {
+    let rest = text.trim_start_matches(is_digit);
+    (rest.len() < text.len()).then_some(rest)
+}
+
+/// What follows a word of lower-case ASCII letters at the start, in any case as Python sees it.
+pub fn after_any_case<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let mut rest = text.chars();
+    for wanted in word.chars() {
+        let c = rest.next()?;
+        let same = c.eq_ignore_ascii_case(&wanted)
+            || matches!((wanted, c), ('i', 'ı' | 'İ') | ('s', '\u{17f}') | ('k', '\u{212a}'));
+        if !same {
+            return None;
+        }
+    }
+    Some(rest.as_str())
+}
+
 /// Python's `str.split()`.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(is_space).filter(|word| !word.is_empty())
@@ -245,6 +271,16 @@ mod tests {
         assert_eq!(split_lines(""), Vec::<&str>::new());
         assert_eq!(split_lines("\n"), [""]);
         assert_eq!(split_lines("\r"), [""]);
+    }
+
+    #[test]
+    fn prefixes_are_taken_off_as_python_does() {
+        assert_eq!(after_spaces("\u{1c} a "), Some("a "));
+        assert_eq!(after_spaces("a"), None);
+        assert_eq!(after_digits("1٣x"), Some("x"));
+        assert_eq!(after_digits("²"), None);
+        assert_eq!(after_any_case("\u{17f}KİPx", "skip"), Some("x"));
+        assert_eq!(after_any_case("ski", "skip"), None);
     }
 
     #[test]

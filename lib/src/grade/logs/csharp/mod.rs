@@ -1,5 +1,25 @@
-//! C#.
+//! C#: `dotnet test`.
 
-use super::table::Family;
+use super::scan::each;
+use super::structured::dotnet;
+use super::table::{Family, Origin, Parser, Split};
 
-pub(super) const FAMILY: Family = Family { name: "csharp", parsers: &[], aliases: &[] };
+mod strict;
+#[cfg(test)]
+mod tests;
+mod upstream;
+
+pub(super) const FAMILY: Family = Family {
+    name: "csharp",
+    parsers: &[Parser {
+        name: "parse_log_csharp",
+        origin: Origin::SweRebench2,
+        language: "C#",
+        framework: "dotnet test",
+        reads: &[dotnet::XML],
+        split: Split::Unicode,
+        upstream: Some(|| each(upstream::csharp)),
+        strict: strict::dotnet,
+    }],
+    aliases: &[],
+};

@@ -1,5 +1,44 @@
-//! PHP.
+//! PHP: PHPUnit and Pest.
 
-use super::table::Family;
+use super::scan::{Scan, each};
+use super::table::{Family, Origin, Parser, Split};
 
-pub(super) const FAMILY: Family = Family { name: "php", parsers: &[], aliases: &[] };
+mod printer;
+mod report;
+mod strict;
+mod testdox;
+#[cfg(test)]
+mod tests;
+
+const fn phpunit(origin: Origin, upstream: fn() -> Box<dyn Scan>) -> Parser {
+    Parser {
+        name: "parse_log_phpunit",
+        origin,
+        language: "PHP",
+        framework: "PHPUnit",
+        reads: &[],
+        split: Split::Lf,
+        upstream: Some(upstream),
+        strict: strict::phpunit,
+    }
+}
+
+pub(super) const FAMILY: Family = Family {
+    name: "php",
+    parsers: &[
+        phpunit(Origin::SweRebench2, testdox::Testdox::timed),
+        phpunit(Origin::SweBench4, testdox::Testdox::untimed),
+        phpunit(Origin::SweBench5, testdox::Testdox::untimed),
+        Parser {
+            name: "parse_log_php_v1",
+            origin: Origin::SweRebench2,
+            language: "PHP",
+            framework: "Pest, PHPUnit printers",
+            reads: &[],
+            split: Split::Unicode,
+            upstream: Some(|| each(printer::php_v1)),
+            strict: strict::pest,
+        },
+    ],
+    aliases: &[],
+};
