@@ -14,6 +14,8 @@ struct Test {
     line: usize,
     status: Option<Status>,
     alias: Option<String>,
+    /// Whether it may be a name that ends like a result, of a test that begins, or else something that a test printed.
+    doubtful: bool,
 }
 
 /// Reads ExUnit's output.
@@ -40,7 +42,7 @@ impl Trace {
         let status = match traced.get(2).map(|end| end.as_str()) {
             None => {
                 self.begins = true;
-                let test = Test { line: found.line(), status: None, alias: alias() };
+                let test = Test { line: found.line(), status: None, alias: alias(), doubtful: false };
                 self.tests.insert(key, test);
                 return;
             }
@@ -52,15 +54,23 @@ impl Trace {
         match self.tests.get_mut(&key) {
             Some(test) => (test.status, test.alias) = (Some(status), alias()),
             None if !self.begins => {
-                self.tests.insert(key, Test { line: found.line(), status: Some(status), alias: alias() });
+                let test = Test { line: found.line(), status: Some(status), alias: alias(), doubtful: false };
+                self.tests.insert(key, test);
             }
-            None => {}
+            None => {
+                let name = format!("{}{}{}", &traced[1], &traced[2], &traced[3]);
+                let test = Test { line: found.line(), status: None, alias: alias(), doubtful: true };
+                self.tests.entry(name).or_insert(test);
+            }
         }
     }
 
     /// The module is over; none of its tests ran where its set-up failed.
     fn flush(&mut self, found: &mut Found) {
         for (name, test) in std::mem::take(&mut self.tests) {
+            if test.doubtful && test.status.is_none() {
+                continue;
+            }
             let name = format!("{}: {}", self.module, without_line(&name));
             let status = test.status.unwrap_or(Status::Error);
             found.test_at(test.line, &name, status).known_as(test.alias.unwrap_or(name));

@@ -22,11 +22,20 @@ pub(super) struct Minitest {
     /// The kind of the entry of the list of failures that the next line names.
     entry: Option<Status>,
     finished: bool,
+    /// Whether the run's options say that it is not verbose, so that such lines are what tests printed.
+    quiet: bool,
 }
 
 impl Minitest {
     pub(super) fn open(known: Known) -> Box<dyn Scan> {
-        Box::new(Self { known, begun: None, suite: String::new(), entry: None, finished: false })
+        Box::new(Self {
+            known,
+            begun: None,
+            suite: String::new(),
+            entry: None,
+            finished: false,
+            quiet: false,
+        })
     }
 
     /// `Class#test = 0.00 s = .`, which a test's output may cut in two.
@@ -108,11 +117,12 @@ impl Scan for Minitest {
     fn line(&mut self, line: &str, found: &mut Found) -> Result<(), Raised> {
         if line.starts_with("Finished in ") {
             self.finished = true;
-        } else if line.starts_with("Run options: ") {
+        } else if let Some(options) = line.strip_prefix("Run options: ") {
             self.finished = false;
+            self.quiet = !options.split(' ').any(|option| matches!(option, "-v" | "--verbose"));
         } else if self.finished {
             self.listed(line, found);
-        } else if !self.reported(line, found) {
+        } else if !self.reported(line, found) && !self.quiet {
             self.verbose(line, found);
         }
         Ok(())
@@ -131,7 +141,8 @@ impl Scan for Minitest {
 fn begins(line: &str) -> Option<(&str, &str)> {
     let hash = line.find('#').filter(|hash| *hash > 0)?;
     let body = line.strip_suffix(clock(line)).unwrap_or(line);
-    let whole = body.len() < line.len() && body.ends_with(" = ") && !body[hash..body.len() - 3].contains('#');
+    let whole =
+        body.len() < line.len() && body.ends_with(" = ") && !body[hash + 1..body.len() - 3].contains('#');
     let marks = body[hash..].contains(" = ");
     if line.starts_with(is_space) || !marks {
         return None;

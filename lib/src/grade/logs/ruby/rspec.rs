@@ -23,20 +23,23 @@ enum Part {
 #[derive(Default)]
 pub(super) struct Rspec {
     part: Part,
-    tree: SpecTree<()>,
+    /// Kept with a failure: its number, and the line as it stands.
+    tree: SpecTree<Option<(usize, String)>>,
     /// What the lists name, with their lines.
     listed: Vec<(usize, String, Status)>,
 }
 
 /// A line of the tree without its mark.
-fn read(text: &str) -> (&str, Option<Status>, ()) {
-    static FAILED: Pattern = LazyLock::new(|| pattern(r" \(FAILED - \d+\)$"));
-    if let Some(mark) = FAILED.find(text) {
-        return (&text[..mark.start()], Some(Status::Failed), ());
+fn read(text: &str) -> (&str, Option<Status>, Option<(usize, String)>) {
+    static FAILED: Pattern = LazyLock::new(|| pattern(r" \(FAILED - (\d+)\)$"));
+    if let Some(mark) = FAILED.captures(text) {
+        let number = mark[1].parse().unwrap_or(usize::MAX);
+        let name = &text[..text.len() - mark[0].len()];
+        return (name, Some(Status::Failed), Some((number, text.to_owned())));
     }
     match text.find(" (PENDING: ").filter(|_| text.ends_with(')')) {
-        Some(mark) => (&text[..mark], Some(Status::Skipped), ()),
-        None => (text, None, ()),
+        Some(mark) => (&text[..mark], Some(Status::Skipped), None),
+        None => (text, None, None),
     }
 }
 
@@ -57,16 +60,27 @@ fn full(path: &[String]) -> String {
 impl Rspec {
     /// The end of a run: `7 examples, 2 failures, 2 pending`.
     fn summary(&mut self, count: usize, found: &mut Found) {
-        let examples = self.tree.examples();
-        let shown = examples.len();
-        for (line, path, status, ()) in examples {
-            // Where a test printed something like an example, no pass can be believed.
-            if shown == count || status != Status::Passed {
-                found.test_at(line, full(&path), status);
+        let mut examples = self.tree.examples();
+        let failures = self.listed.iter().filter(|(_, _, status)| *status == Status::Failed).count();
+        for (_, path, status, mark) in &mut examples {
+            // A number that no failure has is part of the name of a pass.
+            if let (Some((_, text)), Some(name)) = (mark.take_if(|(n, _)| *n > failures), path.last_mut()) {
+                (*name, *status) = (text, Status::Passed);
             }
         }
-        if shown > 0 && shown != count {
-            found.broken(format!("the tree shows {shown} examples, but {count} ran"), false);
+        let shown = examples.len();
+        let listed = |name: &str| self.listed.iter().any(|(_, listed, _)| listed == name);
+        // Where a test printed something like an example, no pass can be believed.
+        let agrees = shown == count
+            && examples.iter().all(|(_, path, status, _)| *status == Status::Passed || listed(&full(path)));
+        for (line, path, status, _) in examples {
+            let name = full(&path);
+            if agrees || listed(&name) {
+                found.test_at(line, name, status);
+            }
+        }
+        if shown > 0 && count > 0 && !agrees {
+            found.broken("the tree does not agree with the count or the lists below it", false);
         }
         self.lists(found);
         self.part = Part::Tree;
@@ -114,7 +128,7 @@ impl Scan for Rspec {
 
     fn end(&mut self, found: &mut Found) -> Result<(), Raised> {
         // A run that was cut short has no count that would confirm a pass.
-        for (line, path, status, ()) in self.tree.examples() {
+        for (line, path, status, _) in self.tree.examples() {
             if status != Status::Passed {
                 found.test_at(line, full(&path), status);
             }

@@ -29,11 +29,29 @@ fn origins_share_the_rules_of_ruby() {
 
 #[test]
 fn an_rspec_tree_that_does_not_agree_with_its_count_shows_no_pass() {
-    let tree = "\nA\n  b\n  c (FAILED - 1)\n  d (PENDING: no)\n\nFinished in 1 second\n";
+    let tree = "\nA\n  b\n  c (FAILED - 1)\n  d (PENDING: no)\n\nPending: (Failures listed here are expected)\n\n  1) A d\n\nFailures:\n\n  1) A c\n\nFinished in 1 second\n";
     let told = strict("rspec", &format!("{tree}3 examples, 1 failure, 1 pending\n"));
     assert_eq!(told, pairs(&[("A b", "PASSED"), ("A c", "FAILED"), ("A d", "SKIPPED")]));
     let doubtful = strict("rspec", &format!("{tree}2 examples, 1 failure, 1 pending\n"));
     assert_eq!(doubtful, pairs(&[("A c", "FAILED"), ("A d", "SKIPPED")]));
     let cut = strict("rspec", tree);
     assert_eq!(cut, pairs(&[("A c", "FAILED"), ("A d", "SKIPPED")]));
+}
+
+#[test]
+fn an_rspec_tree_that_the_list_of_failures_contradicts_shows_no_pass() {
+    let log = "\nA\n  b\n\nFake\n  c (FAILED - 1)\n\nFailures:\n\n  1) A c\n\nFinished in 1 second\n2 examples, 1 failure\n";
+    assert_eq!(strict("rspec", log), pairs(&[("A c", "FAILED")]));
+}
+
+#[test]
+fn a_name_of_minitest_may_hold_an_equals_sign() {
+    let log = "a b#test_0001_works. = F = 0.00 s = .\n";
+    assert_eq!(strict("parse_log_minitest", log), pairs(&[("a b#test_0001_works. = F", "PASSED")]));
+}
+
+#[test]
+fn a_run_that_is_not_verbose_has_no_verbose_lines() {
+    let log = "Run options: --seed 1\n\n# Running:\n\n.A#fake = 0.00 s = .\n.A#other = 0.00 s = .\n";
+    assert_eq!(strict("minitest", log), []);
 }
