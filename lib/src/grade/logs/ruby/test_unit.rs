@@ -30,7 +30,7 @@ fn mark(text: &str) -> Option<Status> {
 }
 
 impl TestUnit {
-    /// `  test_name:		.: (0.01)`.
+    /// `  test_name:  .: (0.01)`, with tabs between.
     fn test(&mut self, line: &str, found: &mut Found) -> bool {
         let indented = line.trim_start_matches(' ');
         let Some((name, rest)) = indented.split_once(":\t") else { return false };
