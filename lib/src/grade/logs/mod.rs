@@ -18,6 +18,7 @@ mod js4;
 mod mocha;
 mod pytest;
 mod scan;
+mod spec_tree;
 mod status;
 mod structured;
 mod table;
@@ -44,6 +45,7 @@ mod python;
 mod r;
 mod ruby;
 mod rust;
+mod shell;
 mod swift;
 
 pub use found::{Observation, StatusMap, SuiteFailure};
@@ -71,6 +73,7 @@ static FAMILIES: &[Family] = &[
     r::FAMILY,
     ruby::FAMILY,
     rust::FAMILY,
+    shell::FAMILY,
     swift::FAMILY,
 ];
 

@@ -1,9 +1,12 @@
 //! Dart.
 
 mod python_json;
+#[cfg(test)]
+mod tests;
 mod upstream;
 
 use super::scan::each;
+use super::structured::dart_json::DART_JSON;
 use super::table::{Family, Origin, Parser, Split};
 
 pub(super) const FAMILY: Family = Family {
@@ -14,17 +17,17 @@ pub(super) const FAMILY: Family = Family {
             origin: Origin::SweRebench2,
             language: "Dart",
             framework: "dart test --reporter json",
-            reads: &[],
+            reads: &[DART_JSON],
             split: Split::Unicode,
             upstream: Some(|| Box::<upstream::Events>::default()),
-            strict: || Box::<upstream::Events>::default(),
+            strict: || each(|_, _| {}),
         },
         Parser {
             name: "parse_log_dart_v2",
             origin: Origin::SweRebench2,
             language: "Dart",
             framework: "dart test, melos",
-            reads: &[],
+            reads: &[DART_JSON],
             split: Split::Unicode,
             upstream: Some(|| Box::<upstream::Melos>::default()),
             strict: || Box::<upstream::Melos>::default(),
@@ -34,7 +37,7 @@ pub(super) const FAMILY: Family = Family {
             origin: Origin::SweRebench2,
             language: "Dart",
             framework: "dart test --reporter expanded",
-            reads: &[],
+            reads: &[DART_JSON],
             split: Split::Unicode,
             upstream: Some(|| each(upstream::expanded)),
             strict: || each(upstream::expanded),

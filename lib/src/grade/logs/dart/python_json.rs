@@ -253,7 +253,7 @@ impl Reader<'_> {
         }
         let value: f64 = self.text[start..end].parse().map_err(|_| Fault::Malformed)?;
         Ok(Json::Number(match value {
-            value if value == 0.0 => "0".to_owned(),
+            0.0 => "0".to_owned(),
             value if value.is_finite() && value.fract() == 0.0 => format!("{value:.0}"),
             value => value.to_string(),
         }))

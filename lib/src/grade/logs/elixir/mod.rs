@@ -1,5 +1,8 @@
 //! Elixir.
 
+#[cfg(test)]
+mod tests;
+mod trace;
 mod upstream;
 
 use super::scan::each;
@@ -15,7 +18,7 @@ pub(super) const FAMILY: Family = Family {
         reads: &[],
         split: Split::Unicode,
         upstream: Some(|| each(upstream::elixir)),
-        strict: || each(upstream::elixir),
+        strict: || Box::<trace::Trace>::default(),
     }],
     aliases: &[],
 };

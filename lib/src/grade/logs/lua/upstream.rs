@@ -6,7 +6,7 @@ use super::super::found::Found;
 use super::super::status::Status;
 use super::super::text::{Pattern, pattern, pattern_any_case, replace_colours, trim, trim_end};
 
-/// `Success	||	name`.
+/// `Success || name`, with tabs between.
 pub(super) fn result_line(line: &str) -> Option<(String, Status)> {
     static FAIL: Pattern = LazyLock::new(|| pattern(r"^(?:Fail|Failed)ω*\|\|ω*(.+?)ω*$"));
     static SKIP: Pattern = LazyLock::new(|| pattern_any_case(r"^(?:Skip|Skipped)ω*\|\|ω*(.+?)ω*$"));

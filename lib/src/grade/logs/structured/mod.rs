@@ -1,6 +1,7 @@
 //! Formats that runners write for programs, read under strict rules where a log holds them. Each file has one
 //! [`Format`](super::Format); a parser lists in `reads` those that its runner can write.
 
+pub(in crate::grade::logs) mod dart_json;
 mod document;
 pub(super) mod go_test_json;
 pub(super) mod libtest_json;

@@ -1,0 +1,20 @@
+//! Shell.
+
+mod bats;
+
+use super::table::{Family, Origin, Parser, Split};
+
+pub(super) const FAMILY: Family = Family {
+    name: "shell",
+    parsers: &[Parser {
+        name: "bats",
+        origin: Origin::Memtrial,
+        language: "Shell",
+        framework: "bats",
+        reads: &[],
+        split: Split::Lf,
+        upstream: None,
+        strict: || Box::<bats::Pretty>::default(),
+    }],
+    aliases: &[],
+};
