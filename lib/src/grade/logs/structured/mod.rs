@@ -2,3 +2,4 @@
 //! [`Format`](super::Format); a parser lists in `reads` those that its runner can write.
 
 mod document;
+pub(super) mod junit;
