@@ -112,6 +112,11 @@ impl Found {
         self.map
     }
 
+    /// Whether no test has a result yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.map.statuses.is_empty()
+    }
+
     /// What is known of a test so far.
     pub(super) fn status(&self, name: &str) -> Option<&Status> {
         self.map.statuses.get(name)
