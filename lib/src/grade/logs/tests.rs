@@ -156,6 +156,9 @@ fn upstream_rules_equal_the_reference_parsers_on_real_logs() {
         "mocha",
         "pytest",
         "swebench_eval/pytest_swebench",
+        "gradle",
+        "junit_xml",
+        "maven_surefire",
     ];
     for folder in folders {
         let mut all = 0;

@@ -52,26 +52,25 @@ fn differences(document: &str) -> Result<(), &'static str> {
         ))
     });
     let mut rest = document.strip_prefix('\u{feff}').unwrap_or(document);
-    if rest.starts_with("<?xml")
-        && !rest[5..].starts_with(|c: char| c.is_alphanumeric() || "-_.:".contains(c))
-    {
+    let declared = rest.strip_prefix("<?xml");
+    if declared.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || "-_.:".contains(c))) {
         rest = &rest[DECLARATION.find(rest).ok_or("the XML declaration is wrong")?.end()..];
     }
     while let Some(at) = memchr::memchr2(b'<', b'&', rest.as_bytes()) {
         let mark = &rest[at..];
-        rest = if mark.starts_with('&') {
+        rest = if let Some(behind) = mark.strip_prefix('&') {
             reference(mark)?;
-            &mark[1..]
-        } else if mark.starts_with("<!--") {
-            behind(&mark[4..], "-->")
+            behind
+        } else if let Some(comment) = mark.strip_prefix("<!--") {
+            behind(comment, "-->")
         } else if mark.starts_with("<![CDATA[") {
             behind(mark, "]]>")
         } else if let Some(inside) = mark.strip_prefix("<?") {
             let end = inside.find("?>").unwrap_or(inside.len());
             instruction(&inside[..end])?;
             behind(&inside[end..], "?>")
-        } else if mark.starts_with("<!") {
-            &mark[2..]
+        } else if let Some(declaration) = mark.strip_prefix("<!") {
+            declaration
         } else {
             tag(&mark[1..])?
         };

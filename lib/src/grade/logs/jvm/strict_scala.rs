@@ -16,7 +16,7 @@ pub(super) struct Strict {
 
 impl Strict {
     /// With the upstream rule that names the lines.
-    pub(super) fn new(alias: Box<dyn Scan>) -> Box<dyn Scan> {
+    pub(super) fn open(alias: Box<dyn Scan>) -> Box<dyn Scan> {
         Box::new(Self { suite: String::new(), alias })
     }
 
