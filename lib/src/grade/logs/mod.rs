@@ -13,9 +13,6 @@ pub mod text;
 
 mod bridge;
 mod found;
-mod jest;
-mod js4;
-mod mocha;
 mod pytest;
 mod scan;
 mod spec_tree;
@@ -26,7 +23,6 @@ mod table;
 mod tests;
 #[cfg(test)]
 mod truth;
-mod vitest;
 mod xml;
 
 mod c;

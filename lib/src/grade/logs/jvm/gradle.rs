@@ -33,15 +33,22 @@ impl Scan for Reports {
 }
 
 fn report(block: &str, found: &mut Found) {
-    let Some(document) = xml::parse(block) else { return };
-    for case in xml::below(document.root_element(), "testcase") {
-        let name = xml::attribute(case, "name").unwrap_or_default();
-        let class = xml::attribute(case, "classname").unwrap_or_default();
-        let key =
-            if name.is_empty() || class.is_empty() { name.to_owned() } else { format!("{name} ({class})") };
-        let order = [("skipped", Status::Skipped), ("failure", Status::Failed), ("error", Status::Error)];
-        found.set(key, xml::status(case, order));
+    let Ok(document) = xml::parse(block) else { return };
+    for case in xml::descendants(document.root_element(), "testcase") {
+        let attribute = |name| xml::attribute(case, name).unwrap_or_default();
+        let status = match () {
+            () if xml::has(case, "skipped") => Status::Skipped,
+            () if xml::has(case, "failure") => Status::Failed,
+            () if xml::has(case, "error") => Status::Error,
+            () => Status::Passed,
+        };
+        found.set(case_name(attribute("name"), attribute("classname")), status);
     }
+}
+
+/// What upstream calls a case of a report.
+pub(super) fn case_name(name: &str, class: &str) -> String {
+    if name.is_empty() || class.is_empty() { name.to_owned() } else { format!("{name} ({class})") }
 }
 
 /// `name PASSED (1.2s)`: the name has two characters at least, its first is no `>`.

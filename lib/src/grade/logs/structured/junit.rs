@@ -123,7 +123,7 @@ fn status(node: Node<'_, '_>) -> Status {
 }
 
 fn attribute<'a>(node: Node<'a, '_>, name: &str) -> &'a str {
-    node.attribute(name).unwrap_or_default()
+    xml::attribute(node, name).unwrap_or_default()
 }
 
 #[cfg(test)]

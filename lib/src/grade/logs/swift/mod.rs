@@ -1,8 +1,9 @@
 //! Swift.
 
-mod upstream;
+mod xctest;
 
 use super::scan::each;
+use super::structured::junit::JUNIT;
 use super::table::{Family, Origin, Parser, Split};
 
 pub(super) const FAMILY: Family = Family {
@@ -12,10 +13,10 @@ pub(super) const FAMILY: Family = Family {
         origin: Origin::SweRebench2,
         language: "Swift",
         framework: "XCTest",
-        reads: &[],
+        reads: &[JUNIT],
         split: Split::Unicode,
-        upstream: Some(|| each(upstream::swift)),
-        strict: || each(upstream::swift),
+        upstream: Some(|| each(xctest::upstream)),
+        strict: || each(xctest::strict),
     }],
     aliases: &[],
 };

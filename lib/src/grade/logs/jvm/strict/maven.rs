@@ -27,8 +27,10 @@ pub(in crate::grade::logs) struct Maven {
     running: Option<String>,
     /// What `-Dtest=` names.
     wanted: String,
-    /// Whether anything failed since the last build ended.
+    /// Whether anything failed since Maven began.
     failed: bool,
+    /// Whether the line before is one of the rules around the build's result.
+    ruled: bool,
     /// Whether any test ran in this log, and whether all of them were skipped.
     ran: bool,
     skipped: bool,
@@ -48,6 +50,7 @@ impl Maven {
             running: None,
             wanted: NO_NAME.to_owned(),
             failed: false,
+            ruled: false,
             ran: false,
             skipped: true,
             any_failed: false,
@@ -86,7 +89,6 @@ impl Maven {
         if matches!(self.naming, Naming::Surefire | Naming::Build) {
             build.known_as(self.wanted.clone());
         }
-        self.failed = false;
     }
 }
 
@@ -111,6 +113,7 @@ impl Scan for Maven {
         });
         static OLD: Pattern = LazyLock::new(|| pattern(r"^(.+)\(([\w.$]+)\)$"));
         let line = trim(line);
+        let ruled = std::mem::replace(&mut self.ruled, line.starts_with("[INFO] -----"));
         if let Some(name) = named(line) {
             self.wanted = name.to_owned();
         }
@@ -128,7 +131,9 @@ impl Scan for Maven {
             let status = if &failed[2] == "FAILURE" { Status::Failed } else { Status::Error };
             let name = OLD.captures(&failed[1]).map(|old| format!("{}.{}", &old[2], &old[1]));
             self.test(name.unwrap_or_else(|| failed[1].to_owned()), status, found);
-        } else if line.starts_with("[INFO] BUILD SUCCESS") || line.starts_with("[INFO] BUILD FAILURE") {
+        } else if line == "[INFO] Scanning for projects..." {
+            self.failed = false;
+        } else if ruled && (line == "[INFO] BUILD SUCCESS" || line == "[INFO] BUILD FAILURE") {
             self.build(line.ends_with("SUCCESS"), found);
         } else if line.contains("COMPILATION ERROR") {
             found.broken(line, true);
