@@ -18,7 +18,6 @@ mod gotest;
 mod jest;
 mod js4;
 mod mocha;
-mod pytest;
 mod scan;
 mod status;
 mod structured;
