@@ -5,6 +5,7 @@ mod django;
 mod nebo;
 mod pytest;
 mod pytest_lines;
+mod reports;
 mod summary;
 mod sympy;
 #[cfg(test)]
@@ -12,7 +13,7 @@ mod tests;
 mod tox;
 mod unittest;
 
-use super::scan::each;
+use super::scan::{each, whole};
 use super::table::{Family, Origin, Parser, Split};
 use super::text::words;
 use Origin::{Memtrial, SweBench4, SweBench5, SweRebench2};
@@ -84,6 +85,15 @@ const SYMPY: Parser = Parser {
     ..PYTEST
 };
 
+const COMBINED: Parser = Parser {
+    name: "parse_combined_test_reports",
+    framework: "JUnit XML",
+    reads: &[reports::REPORTS],
+    upstream: Some(|| whole(reports::combined)),
+    strict: || each(|_, _| {}),
+    ..PYTEST
+};
+
 /// The same rule under another origin.
 const fn of(origin: Origin, parser: Parser) -> Parser {
     Parser { origin, ..parser }
@@ -100,6 +110,8 @@ pub(super) const FAMILY: Family = Family {
         SEABORN,
         DJANGO,
         SYMPY,
+        COMBINED,
+        Parser { name: "parse_test_report", upstream: Some(|| whole(reports::report)), ..COMBINED },
         of(SweBench4, DJANGO),
         of(SweBench5, DJANGO),
         of(SweBench4, SEABORN),

@@ -156,7 +156,7 @@ impl Pytest {
         let listed: BTreeSet<String> = session.summary.iter().map(|seen| seen.id.clone()).collect();
         session
             .progress
-            .retain(|seen| !listed.contains(&seen.id) && !(complete && seen.status == Status::Passed));
+            .retain(|seen| !(listed.contains(&seen.id) || complete && seen.status == Status::Passed));
         for Seen { line, id, status } in session.progress.into_iter().chain(session.summary) {
             let alias = (self.alias)(&id);
             let test = found.test_at(line, id, status);

@@ -12,7 +12,7 @@ use super::super::{Rules, StatusMap, parse_log};
 
 #[test]
 fn upstream_rules_equal_the_reference_parsers() {
-    assert_eq!(check_vectors(include_str!("vectors.jsonl")), 34);
+    assert_eq!(check_vectors(include_str!("vectors.jsonl")), 37);
     let Some(data) = data() else { return };
     for folder in ["pytest", "swebench_eval/pytest_swebench", "swebench_eval/pytest_seaborn"] {
         check_real_logs(&data.join("logs").join(folder));
@@ -32,7 +32,8 @@ fn check(parser: &str, log: &str, tests: &[&str]) -> StatusMap {
     let mut found: Vec<String> =
         as_text(&map).iter().map(|(name, status)| format!("{status} {name}")).collect();
     let mut tests: Vec<String> = tests.iter().map(|test| (*test).to_owned()).collect();
-    (found.sort(), tests.sort());
+    found.sort();
+    tests.sort();
     assert_eq!(found, tests, "{log}");
     map
 }
@@ -207,6 +208,20 @@ fn strict_rules_agree_with_junit_reports_of_the_same_runs() {
         }
     }
     assert!(same > 0 && other.len() * 1000 < same, "{}", other.join("\n"));
+}
+
+#[test]
+fn reports_are_read_wherever_they_stand() {
+    let report = "<testsuite name='s'>\n<testcase classname='a' name='b &amp; c'><skipped/><error/></testcase>\n\
+                  <testcase classname='a' name='d'/>\n</testsuite>";
+    let log =
+        format!("noise\n<?xml version='1.0'?>\n{report}\nPASSED x\n<testsuites>{report}</testsuites>\n");
+    check("parse_combined_test_reports", &log, &["ERROR a::b & c", "PASSED a::d"]);
+    let map = check("parse_combined_test_reports", "<testsuites>\n<testcase name='x'/>\n", &[]);
+    assert_eq!(map.suite_failures.len(), 1);
+    // Upstream takes the document up to the end of the next `<testsuites>`, which is none.
+    let upstream = parse_log("parse_combined_test_reports", &log, Rules::Upstream).unwrap();
+    assert!(upstream.statuses.is_empty());
 }
 
 /// What a log of the shared suites can show of the truth.

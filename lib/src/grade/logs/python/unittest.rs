@@ -209,7 +209,8 @@ impl Unittest {
 
     /// The run is over; how many tests ran is known if it ended well.
     fn settle(&mut self, ran: Option<usize>, found: &mut Found) {
-        let mut run = std::mem::replace(self, Self::default());
+        // Only the first run may be cut off: what follows a total may be output.
+        let mut run = std::mem::take(self);
         for test in [run.lost.take(), run.open.take()].into_iter().flatten() {
             match test.status {
                 Some(_) => run.closed.push(test),
@@ -238,7 +239,7 @@ impl Unittest {
 impl Test {
     /// A test whose pass is hidden behind its output; a failure would have a heading.
     fn passed_unseen(self) -> Option<Self> {
-        self.glued.then(|| Self { status: Some(Status::Passed), doubtful: true, ..self })
+        self.glued.then_some(Self { status: Some(Status::Passed), doubtful: true, ..self })
     }
 
     fn end(&mut self, status: Status) {
