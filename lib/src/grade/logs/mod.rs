@@ -27,6 +27,7 @@ mod tests;
 #[cfg(test)]
 mod truth;
 mod vitest;
+mod xml;
 
 mod c;
 mod csharp;

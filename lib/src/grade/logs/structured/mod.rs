@@ -1,4 +1,5 @@
 //! Formats that runners write for programs, read under strict rules where a log holds them. Each file has one
 //! [`Format`](super::Format); a parser lists in `reads` those that its runner can write.
 
-pub(in crate::grade::logs) mod document;
+mod document;
+pub(super) mod junit;
