@@ -1,0 +1,7 @@
+import pytest
+
+@pytest.fixture
+def bad_teardown():
+    yield
+    print("PASSED")
+    raise ValueError("teardown")
