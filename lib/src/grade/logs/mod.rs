@@ -11,9 +11,7 @@
 
 pub mod text;
 
-mod bridge;
 mod found;
-mod pytest;
 mod scan;
 mod spec_tree;
 mod status;

@@ -1,10 +1,11 @@
 //! C and C++.
 
-use super::scan::{Scan, each};
+use super::scan::{Scan, each, whole};
 use super::table::{Family, Origin, Parser, Split};
 
 mod boost;
 mod ctest;
+mod doctest;
 mod gtest;
 mod lines;
 mod plain;
@@ -48,6 +49,8 @@ const fn own(name: &'static str, framework: &'static str, strict: Open) -> Parse
     }
 }
 
+const DOCTEST: Parser =
+    row("parse_log_doctest", "doctest, XML", || whole(doctest::upstream), || whole(doctest::strict));
 const JQ: Parser = row("parse_log_jq", "automake", || each(lines::automake), || each(plain::automake));
 const REDIS: Parser = row("parse_log_redis", "redis tests", || each(lines::redis), || each(plain::redis));
 const MICROPYTHON: Parser = row(
@@ -62,6 +65,9 @@ const GOOGLETEST: Parser =
 pub(super) const FAMILY: Family = Family {
     name: "c",
     parsers: &[
+        DOCTEST,
+        of(Origin::SweBench4, DOCTEST),
+        of(Origin::SweBench5, DOCTEST),
         JQ,
         of(Origin::SweBench4, JQ),
         of(Origin::SweBench5, JQ),

@@ -1,6 +1,7 @@
 //! Dart.
 
 mod python_json;
+mod strict;
 #[cfg(test)]
 mod tests;
 mod upstream;
@@ -30,7 +31,7 @@ pub(super) const FAMILY: Family = Family {
             reads: &[DART_JSON],
             split: Split::Unicode,
             upstream: Some(|| Box::<upstream::Melos>::default()),
-            strict: || Box::<upstream::Melos>::default(),
+            strict: || Box::<strict::Expanded>::default(),
         },
         Parser {
             name: "parse_log_dart_v3",
@@ -40,7 +41,7 @@ pub(super) const FAMILY: Family = Family {
             reads: &[DART_JSON],
             split: Split::Unicode,
             upstream: Some(|| each(upstream::expanded)),
-            strict: || each(upstream::expanded),
+            strict: || Box::<strict::Expanded>::default(),
         },
     ],
     aliases: &[],

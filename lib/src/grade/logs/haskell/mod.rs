@@ -1,6 +1,7 @@
 //! Haskell.
 
 mod upstream;
+mod strict;
 mod tree;
 
 use super::scan::{each, whole};
@@ -17,7 +18,7 @@ pub(super) const FAMILY: Family = Family {
             reads: &[],
             split: Split::Unicode,
             upstream: Some(|| each(upstream::haskell)),
-            strict: || each(upstream::haskell),
+            strict: || Box::new(strict::Tree::new(false)),
         },
         Parser {
             name: "parse_log_haskell_v2",
@@ -27,7 +28,7 @@ pub(super) const FAMILY: Family = Family {
             reads: &[],
             split: Split::Lf,
             upstream: Some(|| whole(tree::haskell_v2)),
-            strict: || whole(tree::haskell_v2),
+            strict: || Box::new(strict::Tree::new(true)),
         },
     ],
     aliases: &[],

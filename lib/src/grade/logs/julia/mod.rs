@@ -1,5 +1,6 @@
 //! Julia.
 
+mod strict;
 mod upstream;
 
 use super::table::{Family, Origin, Parser, Split};
@@ -14,7 +15,7 @@ pub(super) const FAMILY: Family = Family {
         reads: &[],
         split: Split::Unicode,
         upstream: Some(|| Box::<upstream::Table>::default()),
-        strict: || Box::<upstream::Table>::default(),
+        strict: || Box::<strict::Table>::default(),
     }],
     aliases: &[],
 };

@@ -133,7 +133,11 @@ pub(super) const FAMILY: Family = Family {
         ),
         MAVEN,
         Parser { origin: Origin::SweBench4, ..MAVEN },
-        Parser { origin: Origin::SweBench5, upstream: Some(|| Box::<swe_bench::Builds5>::default()), ..MAVEN },
+        Parser {
+            origin: Origin::SweBench5,
+            upstream: Some(|| Box::<swe_bench::Builds5>::default()),
+            ..MAVEN
+        },
         ANT,
         Parser { origin: Origin::SweBench4, ..ANT },
         Parser { origin: Origin::SweBench5, ..ANT },

@@ -2,6 +2,7 @@
 
 mod upstream;
 
+use super::found::Found;
 use super::scan::each;
 use super::table::{Family, Origin, Parser, Split};
 
@@ -15,7 +16,14 @@ pub(super) const FAMILY: Family = Family {
         reads: &[],
         split: Split::Unicode,
         upstream: Some(|| each(upstream::plenary)),
-        strict: || each(upstream::plenary),
+        strict: || each(strict),
     }],
     aliases: &[("parse_lua_nvim", "parse_lue_nvim"), ("parse_log_lua_nvim", "parse_lue_nvim")],
 };
+
+/// plenary's lines; of several results the worst counts.
+fn strict(line: &str, found: &mut Found) {
+    if let Some((name, status)) = upstream::result_line(line) {
+        found.test(name, status);
+    }
+}

@@ -1,5 +1,6 @@
 //! OCaml.
 
+mod strict;
 mod upstream;
 
 use super::scan::each;
@@ -16,7 +17,7 @@ pub(super) const FAMILY: Family = Family {
             reads: &[],
             split: Split::Unicode,
             upstream: Some(|| each(upstream::alcotest)),
-            strict: || each(upstream::alcotest),
+            strict: || each(strict::alcotest),
         },
         Parser {
             name: "parse_log_ocaml_v2",
@@ -26,7 +27,7 @@ pub(super) const FAMILY: Family = Family {
             reads: &[],
             split: Split::Unicode,
             upstream: Some(|| Box::<upstream::Dune>::default()),
-            strict: || Box::<upstream::Dune>::default(),
+            strict: || Box::<strict::Programs>::default(),
         },
         Parser {
             name: "parse_log_ocaml_v3",
@@ -36,7 +37,7 @@ pub(super) const FAMILY: Family = Family {
             reads: &[],
             split: Split::Unicode,
             upstream: Some(|| each(upstream::bracketed)),
-            strict: || each(upstream::bracketed),
+            strict: || each(strict::bracketed),
         },
         Parser {
             name: "parse_log_ocaml_v4",
@@ -46,7 +47,7 @@ pub(super) const FAMILY: Family = Family {
             reads: &[],
             split: Split::Unicode,
             upstream: Some(|| each(upstream::status_first)),
-            strict: || each(upstream::status_first),
+            strict: || each(strict::status_first),
         },
     ],
     aliases: &[("parse_log_ocaml_v5", "parse_log_ocaml_v4")],

@@ -55,7 +55,7 @@ pub(in crate::grade::logs) struct Dune {
 
 /// The program that a command runs.
 fn program(command: &str) -> &str {
-    let last = trim(command.rsplit("&&").next().unwrap_or(command));
+    let last = trim(command.split("&&").last().unwrap_or(command));
     let last = last.strip_prefix("exec ").map_or(last, trim);
     let last = last.strip_prefix("./").unwrap_or(last);
     let first = words(last).next().unwrap_or_default();
@@ -112,30 +112,42 @@ impl Scan for Dune {
 }
 
 /// `[TOKEN] name`.
-pub(super) fn bracketed(line: &str, found: &mut Found) {
+pub(super) fn bracketed_line(line: &str) -> Option<(String, Status)> {
     static TEST: Pattern = LazyLock::new(|| pattern(r"^\[([A-Za-z][A-Za-z0-9_-]*)\]ω+(.+)$"));
     let line = trim(line);
     if !line.starts_with('[') {
-        return;
+        return None;
     }
-    let Some(test) = TEST.captures(line) else { return };
+    let test = TEST.captures(line)?;
     let status = match test[1].to_ascii_uppercase().as_str() {
         "OK" | "PASS" | "PASSED" | "SUCCESS" => Status::Passed,
         "SKIP" | "SKIPPED" | "TODO" | "PENDING" | "DISABLED" => Status::Skipped,
         "FAIL" | "FAILED" | "ERROR" | "EXCEPTION" | "CRASH" | "FATAL" | "KO" | "PANIC" => Status::Failed,
-        _ => return,
+        _ => return None,
     };
-    set_worse(found, &words(&test[2]).collect::<Vec<_>>().join(" "), status);
+    Some((words(&test[2]).collect::<Vec<_>>().join(" "), status))
+}
+
+pub(super) fn bracketed(line: &str, found: &mut Found) {
+    if let Some((name, status)) = bracketed_line(line) {
+        set_worse(found, &name, status);
+    }
 }
 
 /// `PASSED name  details`.
-pub(super) fn status_first(line: &str, found: &mut Found) {
+pub(super) fn status_first_line(line: &str) -> Option<(String, Status)> {
     static TEST: Pattern = LazyLock::new(|| pattern(r"^(PASSED|FAILED|SKIPPED|ERROR)ω+(.*)$"));
     static GAP: Pattern = LazyLock::new(|| pattern(r"ω{2,}"));
     let line = replace_colours(line, " ");
     let line = strip_escapes(&line);
-    let Some(test) = TEST.captures(trim(&line)) else { return };
+    let test = TEST.captures(trim(&line))?;
     let rest = trim(test.get(2).map_or("", |rest| rest.as_str()));
     let name = GAP.find(rest).map_or(rest, |gap| &rest[..gap.start()]);
-    set_worse(found, name, Status::from(&test[1]));
+    (!name.is_empty()).then(|| (name.to_owned(), Status::from(&test[1])))
+}
+
+pub(super) fn status_first(line: &str, found: &mut Found) {
+    if let Some((name, status)) = status_first_line(line) {
+        set_worse(found, &name, status);
+    }
 }

@@ -7,9 +7,12 @@ mod test_unit;
 mod tests;
 mod upstream;
 
+use super::found::Found;
 use super::scan::each;
+use super::status::Status;
 use super::structured::rspec_json::RSPEC_JSON;
 use super::table::{Family, Origin, Parser, Split};
+use super::text::trim;
 use minitest::Minitest;
 
 const REPORTERS: Parser = Parser {
@@ -57,7 +60,22 @@ const CUCUMBER: Parser = Parser {
     reads: &[],
     split: Split::Lf,
     upstream: Some(|| each(upstream::cucumber)),
-    strict: || each(upstream::cucumber),
+    strict: || each(cucumber),
+};
+
+/// SWE-bench asks the task which of two rules holds; their lines are of two kinds, so that both can be tried.
+const JEKYLL: Parser = Parser {
+    name: "parse_log_jekyll",
+    origin: Origin::SweBench4,
+    framework: "minitest or cucumber",
+    upstream: Some(|| {
+        each(|line, found| {
+            upstream::minitest(line, found);
+            upstream::cucumber(line, found);
+        })
+    }),
+    strict: || Minitest::open(|_, line| upstream::minitest_line(line).map(|(name, _)| name.to_owned())),
+    ..MINITEST
 };
 
 const TEST_UNIT: Parser = Parser {
@@ -115,6 +133,8 @@ pub(super) const FAMILY: Family = Family {
         FLATTENED,
         OWN_MINITEST,
         RSPEC,
+        JEKYLL,
+        Parser { origin: Origin::SweBench5, ..JEKYLL },
         Parser { origin: Origin::SweBench4, ..MINITEST },
         Parser { origin: Origin::SweBench4, ..CUCUMBER },
         Parser { origin: Origin::SweBench4, ..TEST_UNIT },
@@ -126,3 +146,22 @@ pub(super) const FAMILY: Family = Family {
     ],
     aliases: &[],
 };
+
+/// cucumber's progress behind a scenario's name: `F` failed, `-`, `U` and `P` did not run; only dots passed.
+fn cucumber(line: &str, found: &mut Found) {
+    let Some((name, marks)) = trim(line).rsplit_once(' ') else { return };
+    let known = marks.starts_with('.') && marks.chars().all(|c| ".F-UPA".contains(c));
+    if !known || name.is_empty() {
+        return;
+    }
+    let status = match () {
+        () if marks.contains(['F', 'A']) => Status::Failed,
+        () if marks.contains(['U', 'P', '-']) => Status::Skipped,
+        () => Status::Passed,
+    };
+    let alias = upstream::cucumber_line(line).map(|(name, _)| name.to_owned());
+    let test = found.test(name, status);
+    if let Some(alias) = alias {
+        test.known_as(alias);
+    }
+}

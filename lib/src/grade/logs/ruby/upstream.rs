@@ -37,7 +37,7 @@ pub(super) fn reporter_line(line: &str) -> Option<(&str, Status)> {
         "ERROR" => Status::Error,
         _ => Status::Skipped,
     };
-    Some((found.get(1)?.as_str(), status))
+    Some((trim(found.get(1)?.as_str()), status))
 }
 
 /// A line that is nothing but the name of a class.

@@ -130,7 +130,7 @@ fn is_qualified(name: &str) -> bool {
 fn is_name(text: &str) -> bool {
     let mut chars = text.chars();
     let letter = |c: char| if c.is_ascii() { c.is_ascii_alphabetic() || c == '_' } else { c.is_alphabetic() };
-    let known = |c: char| c < '\u{f900}';
+    let known = |c: char| c < '\u{f900}' && !('\u{2a9}'..='\u{2ba}').contains(&c);
     chars.next().is_some_and(|first| letter(first) && known(first))
         && chars
             .all(|c| known(c) && (letter(c) || matches!(c, '-' | '.' | '·') || c.is_numeric() || is_mark(c)))
