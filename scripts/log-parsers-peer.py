@@ -1,6 +1,6 @@
 """Answers with the results of the reference log parsers, one JSON line for each JSON line.
 
-    log-parsers-peer.py V2 [FORK] [SWE_BENCH]      folders of sources: SWE-rebench V2, its fork of SWE-bench 4, SWE-bench 5
+    log-parsers-peer.py V2 [SWE_BENCH_4] [SWE_BENCH_5]      folders of sources: SWE-rebench V2, SWE-bench 4.1.0 and 5.0
 
 First come the names, one line: {origin: {name: its function}}. A question is {"o": origin, "p": name, "log": text}; the answer
 {"out": {test: status}}, {"raises": exception}, {"slow": true} after two seconds, or {"unknown": true}; answers are sent at a question with "last". The log gets the
@@ -12,6 +12,7 @@ import enum
 import functools
 import importlib.util
 import json
+import os
 import re
 import signal
 import sys
@@ -35,10 +36,29 @@ class Slow(BaseException):
 
 
 class TestSpec:
-    """What a few parsers ask of the task: nothing that a log tells."""
+    """What a few parsers ask of the task, where memtrial goes by the log: see `asked_of_task`."""
 
     version = "12.0"
     instance_id = "owner__repo-0"
+
+
+def asked_of_task(name, parse, log):
+    """The results of a parser that chooses its rule by the task, for the task whose logs look like this one."""
+    spec = TestSpec()
+    if name == "parse_log_lighthouse":
+        mocha = re.search(r"running\s\d+\stest\sfiles", log)
+        spec.version = "10.0" if mocha else "2.9" if "./node_modules/.bin/mocha --reporter json" in log else "3.0"
+    elif name == "parse_log_next":
+        spec.version = "1.0" if " xvfb-run " in log else "1.27"
+    elif name in ("parse_log_immutable_js", "parse_log_jekyll"):
+        # Two rules for lines of two kinds: each line is read by both.
+        found = {}
+        tasks = ("a__a-2006", "a__a-2005") if name == "parse_log_immutable_js" else ("a__a-9141", "a__a-8761")
+        for line in log.split("\n"):
+            for spec.instance_id in tasks:
+                found |= parse(line, spec)
+        return found
+    return parse(log, spec)
 
 
 def load(name, path):
@@ -93,8 +113,10 @@ def bench(root):
     for path in sorted(folder.glob("*.py")):
         if path.stem != "__init__":
             found |= parsers_of(load(f"swebench.harness.log_parsers.{path.stem}", path))
-    spec = TestSpec()
-    return {name: functools.update_wrapper(lambda log, parse=parse: parse(log, spec), parse) for name, parse in found.items()}
+    # SWE-bench 5 has a registry, beside which other functions are its own affair.
+    registry = (folder / "__init__.py").read_text().partition("PARSER_REGISTRY = {")[2]
+    found = {name: parse for name, parse in found.items() if not registry or f'"{name}":' in registry}
+    return {name: functools.update_wrapper(functools.partial(asked_of_task, name, parse), parse) for name, parse in found.items()}
 
 
 def text(value):
@@ -123,15 +145,17 @@ def main():
     loaders = (rebench, bench, bench)
     known = {origin: load(Path(path)) for origin, load, path in zip(ORIGINS, loaders, sys.argv[1:])}
     names = {origin: {name: parse.__name__ for name, parse in parsers.items()} for origin, parsers in known.items()}
-    print(json.dumps(names), flush=True)
+    # Some parsers print.
+    out, sys.stdout = sys.stdout, open(os.devnull, "w")
+    print(json.dumps(names), file=out, flush=True)
     signal.signal(signal.SIGALRM, expire)
     for line in sys.stdin.buffer:
         asked = json.loads(line)
         parse = known.get(asked["o"], {}).get(asked["p"])
         reply = answer(parse, asked["log"]) if parse else {"unknown": True}
-        sys.stdout.write(json.dumps(reply) + "\n")
+        out.write(json.dumps(reply) + "\n")
         if asked.get("last"):
-            sys.stdout.flush()
+            out.flush()
 
 
 if __name__ == "__main__":

@@ -29,8 +29,23 @@ macro_rules! files {
 }
 
 const FILES: &[(&str, &str)] = files!(
-    "c", "csharp", "dart", "elixir", "go", "haskell", "javascript", "julia", "jvm", "lua", "ocaml", "php", "python",
-    "r", "ruby", "rust", "swift"
+    "c",
+    "csharp",
+    "dart",
+    "elixir",
+    "go",
+    "haskell",
+    "javascript",
+    "julia",
+    "jvm",
+    "lua",
+    "ocaml",
+    "php",
+    "python",
+    "r",
+    "ruby",
+    "rust",
+    "swift"
 );
 
 /// Every seed. In the files a log follows a line of `%%%%` and the names of its parsers; `␛` stands for ESC.

@@ -147,7 +147,10 @@ impl Generator {
             }
             6 => self.swap_word(line),
             7 => *line = if self.random.once_in(2) { line.to_uppercase() } else { line.to_lowercase() },
-            8 => line.insert_str(0, self.random.of(&[" ", "  ", "    ", "\t", "      ", "[INFO] ", "1: ", "E   "])),
+            8 => line.insert_str(
+                0,
+                self.random.of(&[" ", "  ", "    ", "\t", "      ", "[INFO] ", "1: ", "E   "]),
+            ),
             9 => {
                 let colour = self.random.of(COLOURS);
                 *line = format!("{colour}{line}{}", self.random.of(COLOURS));
@@ -171,7 +174,8 @@ impl Generator {
 
     /// Another word for a result.
     fn swap_word(&mut self, line: &mut String) {
-        let words: Vec<&str> = WORDS.iter().copied().filter(|word| word.len() > 1 && line.contains(word)).collect();
+        let words: Vec<&str> =
+            WORDS.iter().copied().filter(|word| word.len() > 1 && line.contains(word)).collect();
         if !words.is_empty() {
             let (old, new) = (self.random.of(&words), self.random.of(WORDS));
             *line = line.replacen(old, new, 1);

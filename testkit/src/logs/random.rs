@@ -7,7 +7,8 @@ pub struct Random(u64);
 impl Random {
     /// Numbers of a seed and a name.
     pub fn new(seed: u64, name: &str) -> Self {
-        let state = name.bytes().fold(seed, |state, byte| (state ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+        let state =
+            name.bytes().fold(seed, |state, byte| (state ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
         Self(state)
     }
 

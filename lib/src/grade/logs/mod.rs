@@ -19,6 +19,8 @@ mod jest;
 mod js4;
 mod mocha;
 mod pytest;
+#[cfg(test)]
+mod recorded;
 mod scan;
 mod status;
 mod structured;

@@ -1,9 +1,9 @@
 //! Compares the upstream rules of the log parsers with the reference parsers, on generated logs.
 //!
-//! `scripts/test-log-parsers.sh` says how to run it. It prints a line a parser, and for differences the smallest log that
+//! `scripts/test-log-parsers.sh` says how to run it and what the options are. It prints a line a parser, and for differences the smallest log that
 //! still shows them. With `--record FILE` it writes seeds and samples with the reference's answers instead.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -210,7 +210,10 @@ fn compare(
 
 /// The family of each name that has seeds.
 fn families() -> BTreeMap<&'static str, &'static str> {
-    seeds().into_iter().flat_map(|seed| seed.parsers.into_iter().map(move |name| (name, seed.family))).collect()
+    seeds()
+        .into_iter()
+        .flat_map(|seed| seed.parsers.into_iter().map(move |name| (name, seed.family)))
+        .collect()
 }
 
 fn wanted(list: &[String], name: &str) -> bool {
@@ -247,7 +250,10 @@ fn check(options: &Options, out: &mut impl Write) -> Result<bool, Failure> {
             let tally = compare(&mut peer, origin, name, parser, &mut logs)?;
             let Tally { compared, differing, raised, slow } = &tally;
             let differ = differing.len();
-            writeln!(out, "{origin}:{name}: {compared} compared, {differ} differ, {raised} raise, {slow} slow")?;
+            writeln!(
+                out,
+                "{origin}:{name}: {compared} compared, {differ} differ, {raised} raise, {slow} slow"
+            )?;
             for log in differing.iter().take(options.show) {
                 let log = shrink(&mut peer, origin, parser, name, log)?;
                 let (theirs, mine) = peer.ask(origin, name, &[log.clone()], || ours(parser, &log))?;
@@ -276,14 +282,15 @@ fn record(options: &Options, path: &str) -> Result<(), Failure> {
     let families = families();
     let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
     let mut first: BTreeMap<(String, String), Value> = BTreeMap::new();
-    let mut functions = BTreeSet::new();
     let order = ["swe-rebench-2", "swe-bench-4", "swe-bench-5"];
     let names = peer.names.clone();
     for origin in order {
-        for (name, function) in names.get(origin).into_iter().flatten() {
+        let Some(names) = names.get(origin) else { continue };
+        for (name, function) in names {
             let Some(family) = families.get(name.as_str()) else { continue };
             let seeds = Generator::new(family, name, options.seed).seeds().len();
-            let count = if functions.insert((origin, function)) { options.count + seeds } else { seeds + 4 };
+            let only_name = name == function || !names.contains_key(function);
+            let count = if only_name { options.count + seeds } else { seeds + 4 };
             let logs = logs_of(family, name, options.seed);
             let logs: Vec<String> = logs.filter(|log| log.len() < LONGEST).take(count).collect();
             let (answers, ()) = peer.ask(origin, name, &logs, || ())?;
