@@ -95,7 +95,11 @@ impl Generator {
     fn place(&mut self, line: &str) -> usize {
         let at = self.random.below(line.chars().count() + 1);
         // Ends and places beside blanks are where rules look.
-        match self.random.below(6) {
+        match self.random.below(8) {
+            3 | 4 => line
+                .match_indices(['"', '<', '>', ':', ',', '[', '(', '|', '='])
+                .nth(at % 16)
+                .map_or(line.len(), |(at, _)| at),
             0 => 0,
             1 => line.len(),
             2 => line.match_indices(' ').nth(at % 5).map_or(line.len(), |(at, _)| at),
@@ -133,6 +137,9 @@ impl Generator {
     }
 
     fn mutate_line(&mut self, line: &mut String) {
+        if line.contains("{\"") && self.random.once_in(2) {
+            return self.swap_value(line);
+        }
         let at = self.place(line);
         match self.random.below(16) {
             0 => line.truncate(at),
@@ -170,6 +177,19 @@ impl Generator {
                 line.insert_str(at, &piece);
             }
         }
+    }
+
+    /// Another value in JSON.
+    fn swap_value(&mut self, line: &mut String) {
+        let colon = self.random.below(line.matches(':').count());
+        let Some((colon, _)) = line.match_indices(':').nth(colon) else { return };
+        let end = line[colon..].find([',', '}']).map_or(line.len(), |end| colon + end);
+        let value = match self.random.below(40) {
+            0 => "[".repeat(3000),
+            1 => "9".repeat(4299 + self.random.below(4)),
+            _ => self.random.of(JSON).to_owned(),
+        };
+        line.replace_range(colon + 1..end, &value);
     }
 
     /// Another word for a result.
