@@ -81,9 +81,8 @@ fn ours(parser: &Parser, log: &str) -> (f64, f64) {
 /// Seconds of the reference, or none where it took more than the limit.
 fn theirs(v2: &str, name: &str, path: &Path) -> Result<Option<f64>, Failure> {
     let peer = Path::new(env!("CARGO_MANIFEST_DIR")).join("../benches/logs_peer.py");
-    let output =
-        Command::new("python3").args([&peer, Path::new(v2), Path::new(name), path]).arg(LIMIT_S.to_string());
-    let output = { output }.output()?;
+    let arguments = [&peer, Path::new(v2), Path::new(name), path];
+    let output = Command::new("python3").args(arguments).arg(LIMIT_S.to_string()).output()?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
     }
