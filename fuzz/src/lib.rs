@@ -1,6 +1,6 @@
 //! What holds for every log and every parser. The targets, one a family, say which parsers.
 
-#[allow(dead_code, unreachable_pub, reason = "the library uses the rest")]
+#[allow(dead_code, unused_imports, unreachable_pub, reason = "the library uses the rest")]
 mod grade;
 
 use std::collections::BTreeMap;

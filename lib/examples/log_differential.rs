@@ -153,7 +153,8 @@ fn shrink(peer: &mut Peer, origin: &str, parser: &Parser, name: &str, log: &str)
             while at < parts.len() && parts.len() > 1 {
                 let rest = [&parts[..at], &parts[(at + step).min(parts.len())..]].concat();
                 let text = rest.concat();
-                let (theirs, mine) = peer.ask(origin, name, &[text.clone()], || ours(parser, &text))?;
+                let (theirs, mine) =
+                    peer.ask(origin, name, std::slice::from_ref(&text), || ours(parser, &text))?;
                 if differ(&theirs[0], &mine) {
                     parts = rest;
                 } else {
@@ -256,7 +257,8 @@ fn check(options: &Options, out: &mut impl Write) -> Result<bool, Failure> {
             )?;
             for log in differing.iter().take(options.show) {
                 let log = shrink(&mut peer, origin, parser, name, log)?;
-                let (theirs, mine) = peer.ask(origin, name, &[log.clone()], || ours(parser, &log))?;
+                let (theirs, mine) =
+                    peer.ask(origin, name, std::slice::from_ref(&log), || ours(parser, &log))?;
                 let log = Value::from(log.chars().take(1000).collect::<String>());
                 writeln!(out, "    log       {log}\n    reference {}\n    memtrial  {mine}", theirs[0])?;
             }
