@@ -1,4 +1,4 @@
-//! `memtrial grade`: what it refuses before it starts any sandbox.
+//! `memtrial grade`: what it refuses before it starts any sandbox, and how it explains itself.
 
 use std::fs;
 
@@ -60,4 +60,58 @@ fn bad_input_is_named_and_nothing_is_written() {
     assert_eq!(code, 3, "{told}");
     assert!(told.contains("tasks.jsonl") && told.contains("instance_id"), "{told}");
     assert!(!case.folder.path().join("out").exists());
+}
+
+/// A repository whose test command prints a pytest summary in which two ids are cut to one name.
+const REPOSITORY: &str = r#"
+export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a \
+  GIT_COMMITTER_EMAIL=a@b
+git init -qb main work; cd work
+cat > run.sh <<'SH'
+echo '=== short test summary info ==='
+echo 'FAILED t.py::t[a b] - AssertionError'
+echo 'PASSED t.py::t[a c]'
+echo '=== 1 failed, 1 passed in 0.10s ==='
+exit 1
+SH
+echo one > file; git add .; git commit -qm base; git rev-parse HEAD
+cd ..; git clone -q --bare work repos/acme__widget.git
+"#;
+
+#[test]
+fn rules_that_differ_are_explained() {
+    let case = Case::new();
+    let script =
+        std::process::Command::new("bash").args(["-ec", REPOSITORY]).current_dir(case.folder.path()).output();
+    let base = String::from_utf8(script.unwrap().stdout).unwrap();
+    let row = serde_json::json!({
+        "instance_id": "acme__widget-7", "repo": "acme/widget", "base_commit": base.trim(), "problem_statement": "p",
+        "patch": "diff --git a/file b/file\n--- a/file\n+++ b/file\n@@ -1 +1 @@\n-one\n+two\n", "test_patch": "",
+        "FAIL_TO_PASS": ["t.py::t[a"], "PASS_TO_PASS": [],
+        "install_config": {"test_cmd": "bash run.sh", "log_parser": "parse_log_pytest"},
+    });
+    fs::write(case.folder.path().join("tasks.jsonl"), format!("{row}\n")).unwrap();
+    let output = Command::cargo_bin("memtrial")
+        .unwrap()
+        .args(["grade", "--tasks", "tasks.jsonl", "--out", "out", "--gold", "--explain", "--repos", "repos"])
+        .args(["--cache", "cache"])
+        .current_dir(case.folder.path())
+        .output()
+        .unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
+    insta::assert_snapshot!(told, @r"
+    acme__widget-7  gold-fails
+    0 of 1 resolved, 0 unresolved, 0 empty, 1 errors, 0 without a prediction
+
+    acme__widget-7: strict rules unresolved, upstream rules resolved
+      t.py::t[a (FAIL_TO_PASS): strict AMBIGUOUS, upstream PASSED: upstream gives several tests this name, and they do not agree
+        line 3: FAILED t.py::t[a b] - AssertionError
+        line 4: PASSED t.py::t[a c]
+
+    strict and upstream verdicts differ on 1 of 1 instances
+    ");
+    let verdict = fs::read_to_string(case.folder.path().join("out/acme__widget-7/verdict.json")).unwrap();
+    let verdict: serde_json::Value = serde_json::from_str(&verdict).unwrap();
+    assert_eq!(verdict["explanation"]["tests"]["t.py::t[a"]["reason"], "several-tests");
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use futures::StreamExt;
 use memtrial::dataset::read_tasks;
-use memtrial::grade::expect::ResolveRule;
+use memtrial::grade::expect::{Expected, ResolveRule};
 use memtrial::grade::files::OutDir;
 use memtrial::grade::logs::Rules;
 use memtrial::grade::predictions::Predictions;
@@ -64,6 +64,9 @@ pub struct Args {
     /// What counts as passing
     #[arg(long, value_enum, default_value_t = ResolveName::SweBench5)]
     resolve: ResolveName,
+    /// Tell where the reference parser's rules lead to other results of expected tests than strict rules, and why
+    #[arg(long, conflicts_with = "json")]
+    explain: bool,
     /// Print report.json's content instead of a table
     #[arg(long)]
     json: bool,
@@ -112,6 +115,9 @@ pub async fn run(args: Args) -> Outcome {
         ui::json(&finished.report)?;
     } else {
         print(&finished);
+        if args.explain {
+            explain(&finished);
+        }
     }
     Ok(exit(&finished))
 }
@@ -237,6 +243,39 @@ fn print(finished: &Finished) {
         report.empty_patch_instances,
         report.error_instances,
         report.incomplete_ids.len()
+    ));
+}
+
+/// Every instance on whose expected tests strict and upstream rules differ.
+fn explain(finished: &Finished) {
+    let explained = finished.verdicts.iter().filter_map(|(id, one)| Some((id, one.explanation.as_ref()?)));
+    let mut differ = 0;
+    for (id, explanation) in explained {
+        let word = |resolved: bool| if resolved { "resolved" } else { "unresolved" };
+        let upstream = explanation.upstream.map_or("no verdict", word);
+        differ += usize::from(explanation.upstream != Some(explanation.strict));
+        let raises = explanation.raises.as_deref().map_or_else(String::new, |raises| format!(" ({raises})"));
+        ui::data(&format!(
+            "\n{id}: strict rules {}, upstream rules {upstream}{raises}",
+            word(explanation.strict)
+        ));
+        for (name, test) in &explanation.tests {
+            let list = match test.expected {
+                Expected::FailToPass => "FAIL_TO_PASS",
+                Expected::PassToPass => "PASS_TO_PASS",
+            };
+            ui::data(&format!(
+                "  {name} ({list}): strict {}, upstream {}: {}",
+                test.strict, test.upstream, test.reason
+            ));
+            for line in &test.lines {
+                ui::data(&format!("    line {}: {}", line.line, line.text));
+            }
+        }
+    }
+    ui::data(&format!(
+        "\nstrict and upstream verdicts differ on {differ} of {} instances",
+        finished.verdicts.len()
     ));
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::VerdictClass;
 use super::expect::{Expected, Found, NameDefect, ResolveRule};
+use super::explain::Explanation;
 use super::logs::{Rules, StatusMap};
 use super::patch::apply::{Refusal, Step};
 
@@ -131,6 +132,9 @@ pub struct Graded {
     pub p2p: Split,
     /// What else is to know.
     pub flags: BTreeSet<Flag>,
+    /// Where strict and upstream rules differ on an expected test, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<Explanation>,
     /// Wall-clock seconds.
     pub seconds: f64,
     /// The log parser.
@@ -159,6 +163,7 @@ impl Graded {
             f2p: Split::default(),
             p2p: Split::default(),
             flags: BTreeSet::new(),
+            explanation: None,
             seconds: 0.0,
             parser: None,
             rules: options.rules,

@@ -1,11 +1,13 @@
 //! From what the test commands left to a verdict: pure, so that saved logs can be judged again.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::VerdictClass;
 use super::execute::{Log, Ran};
-use super::expect::{Expected, Found, ResolveRule, Results, look_up};
+use super::expect::{Expected, Found, ResolveRule, Results};
+use super::explain::explain;
 use super::graded::{Flag, Graded, Options, Outcome, Split};
 use super::logs::{ParseError, Parser, Rules, Status, StatusMap, parser, text};
 use crate::sandbox::Ended;
@@ -56,20 +58,41 @@ pub fn judge(mut graded: Graded, task: &Task, parser: &Parser, ran: &[Ran], opti
     graded.log = log.bytes;
     graded.parser = Some(parser.name.to_owned());
     flag_output(&mut graded, ran);
-    let read = match options.rules {
-        Rules::Strict => read_each(parser, &texts),
-        Rules::Upstream => {
-            let whole: String = texts.iter().map(|(_, text)| text.as_str()).collect();
-            parser.parse(&whole, Rules::Upstream).map(|map| (map.clone(), vec![map; ran.len()]))
-        }
-    };
-    let (map, per_command) = match read {
-        Ok(read) => read,
+    let whole: String = texts.iter().map(|(_, text)| text.as_str()).collect();
+    let upstream = parser.parse(&whole, Rules::Upstream).map(|map| at_log_lines(map, &texts));
+    let strict = match read_each(parser, &texts) {
+        Ok(strict) => strict,
         Err(error) => return graded.verdict(VerdictClass::NoResults, error.to_string()),
+    };
+    let log = String::from_utf8_lossy(&graded.log);
+    let lines = LazyCell::new(|| log.split('\n').collect::<Vec<_>>());
+    let line = |at: usize| lines.get(at - 1).copied().unwrap_or_default().to_owned();
+    graded.explanation = explain(&task.evaluator, options.resolve_rule, &strict.0, &upstream, line);
+    let (map, per_command) = match (options.rules, upstream) {
+        (Rules::Strict, _) => strict,
+        (Rules::Upstream, Ok(map)) => (map.clone(), vec![map; ran.len()]),
+        (Rules::Upstream, Err(error)) => {
+            return graded.verdict(VerdictClass::NoResults, error.to_string());
+        }
     };
     find_expected(&mut graded, task, &map, options);
     let graded = decide(graded, ran, &map, &per_command);
     Graded { results: map, ..graded }
+}
+
+/// Results of all texts together, with the lines of the log in place of their own.
+fn at_log_lines(mut map: StatusMap, texts: &[(usize, String)]) -> StatusMap {
+    let mut starts = Vec::new();
+    let mut line = 1;
+    for (before, text) in texts {
+        starts.push((line, before + 1));
+        line += text::universal_newlines(text).matches('\n').count();
+    }
+    for seen in &mut map.observations {
+        let start = starts.iter().rev().find(|(start, _)| *start <= seen.line);
+        seen.line = start.map_or(seen.line, |(start, log)| seen.line - start + log);
+    }
+    map
 }
 
 /// Each command's results on their own, and all together.
@@ -78,18 +101,7 @@ fn read_each(parser: &Parser, texts: &[(usize, String)]) -> Result<(StatusMap, V
     let mut each = Vec::new();
     for (before, text) in texts {
         let map = parser.parse(text, Rules::Strict)?;
-        for seen in &map.observations {
-            let mut seen = seen.clone();
-            seen.line += before;
-            let status = all.statuses.entry(seen.name.clone()).or_insert_with(|| seen.status.clone());
-            *status = status.worse(&seen.status).clone();
-            all.observations.push(seen);
-        }
-        for failure in &map.suite_failures {
-            let mut failure = failure.clone();
-            failure.line += before;
-            all.suite_failures.push(failure);
-        }
+        all.add(&map, *before);
         each.push(map);
     }
     Ok((all, each))
@@ -110,17 +122,20 @@ fn flag_output(graded: &mut Graded, ran: &[Ran]) {
 
 fn find_expected(graded: &mut Graded, task: &Task, map: &StatusMap, options: &Options) {
     let (f2p, p2p) = (&task.evaluator.fail_to_pass, &task.evaluator.pass_to_pass);
-    let results = Results::new(map, options.rules);
-    let (tests, defects) = look_up(&results, f2p, p2p, options.resolve_rule);
-    graded.f2p = split(f2p, &tests, options.resolve_rule);
-    graded.p2p = split(p2p, &tests, options.resolve_rule);
-    graded.flags.extend(defects.into_iter().map(|defect| Flag::Name { defect }));
-    graded.tests =
-        tests.into_iter().map(|(name, (status, expected))| (name, Outcome { status, expected })).collect();
+    let results = Results::new(map, options.rules, options.resolve_rule, f2p.iter().chain(p2p));
+    for (names, expected) in [(p2p, Expected::PassToPass), (f2p, Expected::FailToPass)] {
+        for name in names {
+            let found = results.find(name, expected);
+            graded.flags.extend(found.defect(name).map(|defect| Flag::Name { defect }));
+            graded.tests.insert(name.clone(), Outcome { status: found.found, expected });
+        }
+    }
+    graded.f2p = split(f2p, &graded.tests, options.resolve_rule);
+    graded.p2p = split(p2p, &graded.tests, options.resolve_rule);
 }
 
-fn split(names: &[String], tests: &BTreeMap<String, (Found, Expected)>, rule: ResolveRule) -> Split {
-    let passes = |name: &String| tests.get(name).is_some_and(|(found, list)| rule.passes(found, *list));
+fn split(names: &[String], tests: &BTreeMap<String, Outcome>, rule: ResolveRule) -> Split {
+    let passes = |name: &String| tests.get(name).is_some_and(|test| rule.passes(&test.status, test.expected));
     let (success, failure) = names.iter().cloned().partition(passes);
     Split { success, failure }
 }
@@ -132,7 +147,7 @@ fn decide(mut graded: Graded, ran: &[Ran], map: &StatusMap, per_command: &[Statu
     }
     let build = map.suite_failures.iter().find(|failure| failure.build).map(|failure| failure.text.clone());
     let memory = graded.flags.contains(&Flag::MemoryLimit);
-    if map.statuses.is_empty() && !memory {
+    if map.is_empty() && !memory {
         return match build.or_else(|| build_error(&graded.log)) {
             Some(line) => graded.verdict(VerdictClass::BuildFailed, format!("no test ran: {}", line.trim())),
             None => {
@@ -189,9 +204,9 @@ fn summary(graded: &Graded) -> String {
 fn unexplained_exit(ran: &[Ran], per_command: &[StatusMap]) -> Option<(String, i32)> {
     ran.iter().zip(per_command).find_map(|(ran, map)| {
         let code = ran.output.ended.code().filter(|code| *code != 0)?;
-        let failed = map.statuses.values().any(|status| matches!(status, Status::Failed | Status::Error));
+        let failed = map.results().any(|seen| matches!(seen.status, Status::Failed | Status::Error));
         // pytest ends with 5 where it selected no test: another command may hold them all.
-        let nothing_selected = code == 5 && map.statuses.is_empty();
+        let nothing_selected = code == 5 && map.is_empty();
         let explained = failed || !map.suite_failures.is_empty() || nothing_selected || below_coverage(ran);
         (!explained).then(|| (ran.command.clone(), code))
     })

@@ -12,6 +12,7 @@ pub mod run;
 
 mod attempt;
 mod execute;
+mod explain;
 #[cfg(test)]
 mod fixture;
 mod graded;
@@ -24,6 +25,7 @@ mod verdict;
 
 pub use attempt::{grade, of_sandbox_error, without_sandbox};
 pub use execute::Ran;
+pub use explain::{Difference, Explanation, Line, Reason};
 pub use graded::{Flag, Graded, Options, Outcome, Split};
 pub use judge::{judge, usable};
 pub use verdict::{Coding, VerdictClass};

@@ -31,6 +31,7 @@ fn upstream(rule: Upstream, set: fn(&mut Found, String, Status)) -> Box<dyn Scan
         log: String::new(),
         rule: move |log: &str, found: &mut Found| {
             for seen in rule(log).map_err(|_| Raised("IndexError"))? {
+                found.go_to(seen.line);
                 set(found, seen.name, seen.status);
             }
             Ok(())

@@ -60,6 +60,32 @@ pub struct StatusMap {
     pub suite_failures: Vec<SuiteFailure>,
 }
 
+impl StatusMap {
+    /// Every result: of tests, then of groups.
+    pub fn results(&self) -> impl Iterator<Item = &Observation> {
+        self.observations.iter().chain(&self.groups)
+    }
+
+    /// Whether there is no result at all.
+    pub fn is_empty(&self) -> bool {
+        self.statuses.is_empty() && self.groups.is_empty()
+    }
+
+    /// Adds strict results of another log that stands behind this many lines.
+    pub fn add(&mut self, other: &Self, lines_before: usize) {
+        let moved = |seen: &Observation| Observation { line: seen.line + lines_before, ..seen.clone() };
+        for seen in &other.observations {
+            let status = self.statuses.entry(seen.name.clone()).or_insert_with(|| seen.status.clone());
+            *status = status.worse(&seen.status).clone();
+        }
+        self.observations.extend(other.observations.iter().map(moved));
+        self.groups.extend(other.groups.iter().map(moved));
+        let failures = other.suite_failures.iter().cloned();
+        self.suite_failures
+            .extend(failures.map(|failure| SuiteFailure { line: failure.line + lines_before, ..failure }));
+    }
+}
+
 /// Where a parser writes what it finds. Upstream rules use the methods that follow a policy for several results of
 /// one test; strict rules use [`Found::test`], [`Found::group`] and [`Found::broken`].
 #[derive(Debug, Default)]

@@ -137,6 +137,7 @@ impl Reading {
     }
 
     fn part(&mut self, part: &str, last: bool) -> Result<(), ParseError> {
+        self.found.next_line();
         match self.split {
             Split::Lf => self.line(part),
             Split::Unicode => {
@@ -153,7 +154,6 @@ impl Reading {
     }
 
     fn line(&mut self, line: &str) -> Result<(), ParseError> {
-        self.found.next_line();
         match self.rules {
             Rules::Upstream => self.text_line(line),
             Rules::Strict => self.strict_line(&text::strip_ansi(line)),

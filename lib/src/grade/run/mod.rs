@@ -33,7 +33,7 @@ pub use record::{Recorded, Stability};
 use record::{copy, earlier, hex, save, stability};
 
 /// The steps of grading, counted up where they change: a verdict of other steps is not reused.
-const PROCEDURE: u32 = 2;
+const PROCEDURE: u32 = 3;
 
 /// Where sandboxes with a task's repository at its base commit come from.
 #[async_trait]

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::grade::Explanation;
 use crate::grade::expect::Found;
 use crate::grade::files::{OutError, write, write_json};
 use crate::grade::graded::Graded;
@@ -45,6 +46,9 @@ pub struct Stability {
     pub consistent: bool,
     /// Expected tests whose status was not the same in all repeats that ran them.
     pub flaky_tests: BTreeMap<String, Vec<Found>>,
+    /// Where strict and upstream rules differ on an expected test of the deciding repeat, and why.
+    #[serde(skip)]
+    pub explanation: Option<Explanation>,
     /// Wall-clock seconds of all repeats.
     #[serde(skip)]
     pub seconds: f64,
@@ -110,9 +114,11 @@ pub(super) fn stability(repeats: &BTreeMap<u32, Recorded>) -> (u32, Stability) {
     };
     let classes: Vec<VerdictClass> = repeats.values().map(|one| one.graded.class).collect();
     let worst = repeats.iter().min_by_key(|(repeat, one)| (rank(one.graded.class), **repeat));
-    let (decides, class, reason) = worst.map_or((1, VerdictClass::NoPrediction, None), |(repeat, one)| {
-        (*repeat, one.graded.class, one.graded.reason.clone())
-    });
+    let decides = worst.map_or(1, |(repeat, _)| *repeat);
+    let graded = worst.map(|(_, one)| &one.graded);
+    let class = graded.map_or(VerdictClass::NoPrediction, |graded| graded.class);
+    let reason = graded.and_then(|graded| graded.reason.clone());
+    let explanation = graded.and_then(|graded| graded.explanation.clone());
     let mut seen: BTreeMap<String, Vec<Found>> = BTreeMap::new();
     for (name, outcome) in repeats.values().flat_map(|one| &one.graded.tests) {
         seen.entry(name.clone()).or_default().push(outcome.status.clone());
@@ -120,7 +126,7 @@ pub(super) fn stability(repeats: &BTreeMap<u32, Recorded>) -> (u32, Stability) {
     seen.retain(|_, statuses| statuses.windows(2).any(|pair| pair[0] != pair[1]));
     let consistent = classes.windows(2).all(|pair| pair[0] == pair[1]);
     let seconds = repeats.values().map(|one| one.graded.seconds).sum();
-    (decides, Stability { class, reason, classes, consistent, flaky_tests: seen, seconds })
+    (decides, Stability { class, reason, classes, consistent, flaky_tests: seen, explanation, seconds })
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {
