@@ -3,7 +3,7 @@
 //! [`FakeServer`] is a model endpoint on this machine, of chat completions and Anthropic messages: it answers what it is told to, fails in the ways real ones do,
 //! and checks the shape of every request. [`Reader`] is the model behind it that solves a task exactly when it is shown
 //! that task's needle; [`garbage`] is one that never answers well, [`tool_user`] one that uses a tool once.
-//! [`ImageRegistry`] serves small container images.
+//! [`ImageRegistry`] serves small container images; [`logs`] makes test logs up.
 
 mod act;
 pub mod bundle;
@@ -11,6 +11,7 @@ pub mod check;
 pub mod garbage;
 pub mod image;
 mod invariants;
+pub mod logs;
 mod messages;
 mod patch;
 pub mod plant;

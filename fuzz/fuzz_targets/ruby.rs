@@ -1,0 +1,3 @@
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|log: &[u8]| memtrial_fuzz::check(&["Ruby"], log));
