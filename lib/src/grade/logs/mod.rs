@@ -13,6 +13,10 @@ pub mod text;
 
 mod bridge;
 mod cargo;
+mod chosen;
+pub mod described;
+pub mod detect;
+mod telltales;
 mod found;
 mod gotest;
 mod jest;
@@ -47,10 +51,11 @@ mod ruby;
 mod rust;
 mod swift;
 
+pub use chosen::{ChoiceError, LogParser};
 pub use found::{Observation, StatusMap, SuiteFailure};
 pub use scan::{Format, ReadError};
 pub use status::Status;
-pub use table::{Origin, Parser, Rules, parse_log, parser, parsers};
+pub use table::{Origin, Parser, Rules, aliases, parse_log, parser, parsers};
 
 use table::Family;
 
@@ -79,18 +84,18 @@ static FAMILIES: &[Family] = &[
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     /// No parser of this name is known.
-    #[error("log parser {name:?} is not known; known: {known}")]
+    #[error("log parser {name:?} is not known{}; `memtrial parse-log --list` shows all", suggestion(.near))]
     Unknown {
         /// The name asked for.
         name: String,
-        /// The known names.
-        known: String,
+        /// Known names that are much like it.
+        near: Vec<String>,
     },
     /// The parser is memtrial's own.
     #[error("{parser} has no upstream rules, for it is memtrial's own; use strict rules")]
     NoUpstream {
         /// The parser.
-        parser: &'static str,
+        parser: String,
     },
     /// The reference parser raises an exception here; only under [`Rules::Upstream`].
     #[error("{parser}, line {line}: the reference parser raises {exception} on {text:?}; use strict rules")]
@@ -104,4 +109,8 @@ pub enum ParseError {
         /// The Python exception.
         exception: &'static str,
     },
+}
+
+fn suggestion(names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!("; did you mean {}", names.join(", ")) }
 }
