@@ -58,7 +58,8 @@ fn reads_a_file_and_standard_input() {
 
 #[test]
 fn says_what_is_wrong() {
-    let folder = folder(&[("a.log", b"PASSED t.py::test_\xff\n"), ("raise.log", b"PASSED\tfoo\n")]);
+    let bad = [PYTEST.split_once("PASSED").unwrap().0.as_bytes(), b"PASSED t.py::test_\xff\n"].concat();
+    let folder = folder(&[("a.log", bad.as_slice()), ("raise.log", b"PASSED\tfoo\n")]);
     let (code, _, err) = memtrial(folder.path(), &["parse-log", "parse_log_pytes", "a.log"]);
     assert_eq!(code, 3);
     assert!(err.contains("did you mean parse_log_pytest"), "{err}");
