@@ -22,6 +22,8 @@ use template::Template;
 
 /// Templates that are tried.
 const TRIED: usize = 60;
+/// How many right results a rule must add for each wrong one; the second where nothing meets the first.
+const TOLERANCES: [usize; 2] = [20, 2];
 /// Longer lines, in bytes, are no examples.
 const LINE: usize = 4000;
 /// What may stand between the parts of a name.
@@ -133,13 +135,24 @@ fn propose(examples: &[Example], shape: Shape) -> Option<(Score, File)> {
         .filter_map(|(template, sightings)| Candidate::new(template, &sightings, &statuses))
         .collect();
     candidates.sort_by_key(|candidate| std::cmp::Reverse((candidate.telling, candidate.tests)));
+    candidates.truncate(TRIED);
+    TOLERANCES.iter().find_map(|tolerance| select(examples, shape, &candidates, *tolerance))
+}
+
+/// Keeps the candidates that explain more than they get wrong, this many times over.
+fn select(
+    examples: &[Example],
+    shape: Shape,
+    candidates: &[Candidate],
+    tolerance: usize,
+) -> Option<(Score, File)> {
     let (mut kept, mut best): (Vec<Candidate>, _) = (Vec::new(), Score { right: 0, wrong: 0 });
-    for candidate in candidates.into_iter().take(TRIED) {
+    for candidate in candidates {
         let mut trial = kept.clone();
-        trial.push(candidate);
+        trial.push(candidate.clone());
         let Some(now) = score(examples, &write(&trial, shape)) else { continue };
         let (gain, loss) = (now.right.saturating_sub(best.right), now.wrong.saturating_sub(best.wrong));
-        if gain > 20 * loss {
+        if gain > tolerance * loss {
             (kept, best) = (trial, now);
         }
     }

@@ -199,16 +199,19 @@ impl Template {
     }
 }
 
+/// What stands before and after a name.
+type Around = (Vec<Token>, Vec<Token>);
+
 /// Puts templates together that are one: names with and without blanks, lines with and without indentation, lines
 /// that end in free text.
 pub(super) fn generalise(seen: BTreeMap<Template, Sightings>) -> BTreeMap<Template, Sightings> {
-    let mut alike: BTreeMap<(Vec<Token>, Vec<Token>), (bool, bool, Sightings)> = BTreeMap::new();
+    let mut alike: BTreeMap<Around, (bool, bool, Sightings)> = BTreeMap::new();
     for (template, sightings) in seen {
         let one = alike.entry((template.before, template.after)).or_default();
         (one.0, one.1) = (one.0 | template.blanks, one.1 | template.indented);
         one.2.join(sightings);
     }
-    let mut ends: BTreeMap<(Vec<Token>, Vec<Token>), usize> = BTreeMap::new();
+    let mut ends: BTreeMap<Around, usize> = BTreeMap::new();
     let open = |before: &Vec<Token>, after: &[Token]| {
         let word =
             after.iter().position(|token| matches!(token, Token::Word(_) | Token::Number | Token::Duration));
