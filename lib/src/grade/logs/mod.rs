@@ -112,5 +112,5 @@ pub enum ParseError {
 }
 
 fn suggestion(names: &[String]) -> String {
-    if names.is_empty() { String::new() } else { format!("; did you mean {}", names.join(", ")) }
+    if names.is_empty() { String::new() } else { format!("; did you mean {}?", names.join(", ")) }
 }
