@@ -11,6 +11,7 @@ mod history;
 mod images;
 mod kills;
 mod memory;
+mod parse_log;
 mod program;
 mod sandbox;
 mod study;

@@ -10,7 +10,7 @@ use futures::StreamExt;
 use memtrial::dataset::read_tasks;
 use memtrial::grade::expect::{Expected, ResolveRule};
 use memtrial::grade::files::OutDir;
-use memtrial::grade::logs::Rules;
+use memtrial::grade::logs::{LogParser, Rules};
 use memtrial::grade::predictions::Predictions;
 use memtrial::grade::run::{Event, Finished, GradeRun, Plan, RunError, Source};
 use memtrial::grade::{Coding, Options, VerdictClass};
@@ -61,6 +61,10 @@ pub struct Args {
     /// How logs are read
     #[arg(long, value_enum, default_value_t = RulesName::Strict)]
     rules: RulesName,
+    /// Read every log with this parser, whatever the tasks name: a name of `parse-log --list`, or a .toml file that
+    /// describes one
+    #[arg(long, value_name = "NAME|FILE")]
+    parser: Option<String>,
     /// What counts as passing
     #[arg(long, value_enum, default_value_t = ResolveName::SweBench5)]
     resolve: ResolveName,
@@ -73,11 +77,20 @@ pub struct Args {
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum RulesName {
+pub(super) enum RulesName {
     /// Exactly as the reference parsers read them
     Upstream,
     /// What really happened
     Strict,
+}
+
+impl From<RulesName> for Rules {
+    fn from(name: RulesName) -> Self {
+        match name {
+            RulesName::Upstream => Self::Upstream,
+            RulesName::Strict => Self::Strict,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -94,7 +107,7 @@ pub async fn run(args: Args) -> Outcome {
     let rooms = args.place.environments()?;
     let tasks = by_image(&rooms, tasks).await?;
     let out = OutDir::open(&args.out).map_err(Failure::environment)?;
-    let plan = plan(&args);
+    let plan = plan(&args)?;
     let grading = GradeRun { out: &out, rooms: &rooms, source: &source, plan: &plan };
     let (stop, cancel) = watch::channel(false);
     let total = tasks.len() * args.repeat as usize;
@@ -184,14 +197,13 @@ fn source(args: &Args) -> Result<Source, Failure> {
     Ok(Source::Predictions(predictions))
 }
 
-fn plan(args: &Args) -> Plan {
+fn plan(args: &Args) -> Result<Plan, Failure> {
+    let parser = args.parser.as_deref().map(LogParser::choose).transpose().map_err(Failure::input)?;
     let half = || std::thread::available_parallelism().map_or(1, |cpus| cpus.get().div_ceil(2));
-    Plan {
+    Ok(Plan {
         options: Options {
-            rules: match args.rules {
-                RulesName::Upstream => Rules::Upstream,
-                RulesName::Strict => Rules::Strict,
-            },
+            rules: args.rules.into(),
+            parser,
             resolve_rule: match args.resolve {
                 ResolveName::SweBench5 => ResolveRule::SweBench5,
                 ResolveName::SweRebench2 => ResolveRule::SweRebench2,
@@ -202,7 +214,7 @@ fn plan(args: &Args) -> Plan {
         jobs: args.jobs.map_or_else(half, NonZeroUsize::get),
         repeat: args.repeat,
         ..Plan::default()
-    }
+    })
 }
 
 /// One line a step for people.

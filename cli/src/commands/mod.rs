@@ -7,6 +7,7 @@ mod gateway;
 mod grade;
 mod history;
 mod image;
+mod parse_log;
 mod program;
 mod registry;
 mod rooms;
@@ -45,6 +46,8 @@ enum Command {
     Agent(agent::Args),
     /// Applies predictions, runs the tests and reaches verdicts.
     Grade(grade::Args),
+    /// Reads a test log; lists, detects and learns parsers.
+    ParseLog(parse_log::Args),
     /// Runs a study: every target under every condition.
     Study(study::Args),
     /// Tries whether sandboxes hold what they promise.
@@ -80,6 +83,7 @@ async fn dispatch(command: Command) -> Outcome {
         Command::Image(args) => image::run(args).await,
         Command::Agent(args) => agent::run(args).await,
         Command::Grade(args) => grade::run(args).await,
+        Command::ParseLog(args) => parse_log::run(args).await,
         Command::Study(args) => study::run(args).await,
         Command::Sandbox(args) => sandbox::run(args).await,
         Command::Compare(args) => compare::run(args).await,

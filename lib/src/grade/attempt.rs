@@ -46,7 +46,7 @@ pub async fn grade(
 /// The verdict where none needs a sandbox: an unusable row, no prediction, an empty patch.
 pub fn without_sandbox(task: &Task, patch: Option<&str>, options: &Options) -> Option<Graded> {
     let verdict = |class, reason: String| Some(Graded::without_run(class, Some(reason), options));
-    if let Err(reason) = usable(task) {
+    if let Err(reason) = usable(task, options.parser.as_ref()) {
         return verdict(VerdictClass::Unparseable, reason);
     }
     match patch {
@@ -80,7 +80,7 @@ async fn attempt(
     options: &Options,
 ) -> Result<Graded, SandboxError> {
     // `without_sandbox` has looked: an unusable row does not get here.
-    let parser = match usable(task) {
+    let parser = match usable(task, options.parser.as_ref()) {
         Ok(parser) => parser,
         Err(reason) => return Ok(Graded::without_run(VerdictClass::Unparseable, Some(reason), options)),
     };
@@ -116,7 +116,7 @@ async fn attempt(
         }
     }
     let ran = tests(sandbox, place, task, options.timeout).await?;
-    Ok(judge(graded, task, parser, &ran, options))
+    Ok(judge(graded, task, &parser, &ran, options))
 }
 
 fn build_failure(built: &Ran) -> Option<String> {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::VerdictClass;
 use super::expect::{Expected, Found, NameDefect, ResolveRule};
 use super::explain::Explanation;
-use super::logs::{Rules, StatusMap};
+use super::logs::{LogParser, Rules, StatusMap};
 use super::patch::apply::{Refusal, Step};
 
 /// How predictions are graded.
@@ -16,6 +16,9 @@ use super::patch::apply::{Refusal, Step};
 pub struct Options {
     /// How logs are read.
     pub rules: Rules,
+    /// What reads every log, whatever the tasks name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parser: Option<LogParser>,
     /// What counts as passing.
     pub resolve_rule: ResolveRule,
     /// For all test commands together.
@@ -30,6 +33,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             rules: Rules::default(),
+            parser: None,
             resolve_rule: ResolveRule::default(),
             timeout: Duration::from_secs(1800),
             build_timeout: Duration::from_secs(1800),

@@ -9,15 +9,15 @@ use super::execute::{Log, Ran};
 use super::expect::{Expected, Found, ResolveRule, Results};
 use super::explain::explain;
 use super::graded::{Flag, Graded, Options, Outcome, Split};
-use super::logs::{ParseError, Parser, Rules, Status, StatusMap, parser, text};
+use super::logs::{LogParser, ParseError, Rules, Status, StatusMap, parser, text};
 use crate::sandbox::Ended;
 use crate::task::Task;
 
-/// The parser of a row: the one it names, or the one its test command calls for.
+/// The parser of a row: the one that was chosen for all, the one it names, or the one its test command calls for.
 ///
 /// # Errors
 /// What to say of a row that no verdict can be reached on.
-pub fn usable(task: &Task) -> Result<&'static Parser, String> {
+pub fn usable(task: &Task, chosen: Option<&LogParser>) -> Result<LogParser, String> {
     let (f2p, p2p) = (&task.evaluator.fail_to_pass, &task.evaluator.pass_to_pass);
     if f2p.is_empty() {
         return Err("FAIL_TO_PASS is empty: the row decides nothing".to_owned());
@@ -29,12 +29,15 @@ pub fn usable(task: &Task) -> Result<&'static Parser, String> {
     if recipe.test_cmd.iter().all(|command| command.trim().is_empty()) {
         return Err("install_config has no test_cmd".to_owned());
     }
+    if let Some(chosen) = chosen {
+        return Ok(chosen.clone());
+    }
     let name = match &recipe.log_parser {
         Some(name) => name.as_str(),
         None => parser_of_command(&recipe.test_cmd.join("\n"))
             .ok_or("install_config names no log_parser, and test_cmd calls no runner that memtrial knows")?,
     };
-    parser(name).map_err(|error| error.to_string())
+    parser(name).map(LogParser::Named).map_err(|error| error.to_string())
 }
 
 fn parser_of_command(commands: &str) -> Option<&'static str> {
@@ -52,11 +55,11 @@ fn parser_of_command(commands: &str) -> Option<&'static str> {
 
 /// Reads what the commands left, looks the expected tests up and decides. `graded` holds what came before the
 /// tests.
-pub fn judge(mut graded: Graded, task: &Task, parser: &Parser, ran: &[Ran], options: &Options) -> Graded {
+pub fn judge(mut graded: Graded, task: &Task, parser: &LogParser, ran: &[Ran], options: &Options) -> Graded {
     let mut log = Log::after(std::mem::take(&mut graded.log));
     let texts: Vec<(usize, String)> = ran.iter().map(|ran| (log.push(ran), ran.output.text())).collect();
     graded.log = log.bytes;
-    graded.parser = Some(parser.name.to_owned());
+    graded.parser = Some(parser.name().to_owned());
     flag_output(&mut graded, ran);
     let whole: String = texts.iter().map(|(_, text)| text.as_str()).collect();
     let upstream = parser.parse(&whole, Rules::Upstream).map(|map| at_log_lines(map, &texts));
@@ -96,7 +99,10 @@ fn at_log_lines(mut map: StatusMap, texts: &[(usize, String)]) -> StatusMap {
 }
 
 /// Each command's results on their own, and all together.
-fn read_each(parser: &Parser, texts: &[(usize, String)]) -> Result<(StatusMap, Vec<StatusMap>), ParseError> {
+fn read_each(
+    parser: &LogParser,
+    texts: &[(usize, String)],
+) -> Result<(StatusMap, Vec<StatusMap>), ParseError> {
     let mut all = StatusMap::default();
     let mut each = Vec::new();
     for (before, text) in texts {

@@ -430,7 +430,8 @@ fn real_logs_before_and_after_gold_give_the_expected_verdicts() {
                 let options = Options { rules, ..Options::default() };
                 let command = task.solver.recipe.test_cmd.join("\n");
                 let graded = Graded::without_run(VerdictClass::Unresolved, None, &options);
-                let found = judge(graded, task, usable(task).unwrap(), &[Ran { command, output }], &options);
+                let found =
+                    judge(graded, task, &usable(task, None).unwrap(), &[Ran { command, output }], &options);
                 let about = format!("{} {when} {rules:?}: {:?} {:?}", task.id(), found.class, found.reason);
                 assert_eq!(found.class == VerdictClass::Resolved, class, "{about}");
                 assert_eq!(found.class.coding() == Coding::Zero, !class, "{about}");

@@ -5,18 +5,22 @@
 //! that tests printed themselves, no file lines, every status. Each strict observation carries the name that
 //! upstream would give it, so that an expected name finds it ([`crate::grade::expect`]).
 //!
-//! [`table`] names the parsers, one folder a family holds them; [`scan`] walks the log, [`found`] is where they write.
+//! `table` names the parsers, one folder a family holds them; `scan` walks the log, `found` is where they write.
 //! [`text`] has what Python does to text and Rust does not. `structured` reads the formats that runners write for
 //! programs.
 
 pub mod text;
 
+mod chosen;
+pub mod described;
+pub mod detect;
 mod found;
 mod scan;
 mod spec_tree;
 mod status;
 mod structured;
 mod table;
+mod telltales;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -42,10 +46,11 @@ mod rust;
 mod shell;
 mod swift;
 
+pub use chosen::{ChoiceError, LogParser};
 pub use found::{Observation, StatusMap, SuiteFailure};
 pub use scan::{Format, ReadError};
 pub use status::Status;
-pub use table::{Origin, Parser, Rules, parse_log, parser, parsers};
+pub use table::{Origin, Parser, Rules, aliases, parse_log, parser, parsers};
 
 use table::Family;
 
@@ -75,18 +80,18 @@ static FAMILIES: &[Family] = &[
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     /// No parser of this name is known.
-    #[error("log parser {name:?} is not known; known: {known}")]
+    #[error("log parser {name:?} is not known{}; `memtrial parse-log --list` shows all", suggestion(.near))]
     Unknown {
         /// The name asked for.
         name: String,
-        /// The known names.
-        known: String,
+        /// Known names that are much like it.
+        near: Vec<String>,
     },
     /// The parser is memtrial's own.
     #[error("{parser} has no upstream rules, for it is memtrial's own; use strict rules")]
     NoUpstream {
         /// The parser.
-        parser: &'static str,
+        parser: String,
     },
     /// The reference parser raises an exception here; only under [`Rules::Upstream`].
     #[error("{parser}, line {line}: the reference parser raises {exception} on {text:?}; use strict rules")]
@@ -100,4 +105,8 @@ pub enum ParseError {
         /// The Python exception.
         exception: &'static str,
     },
+}
+
+fn suggestion(names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!("; did you mean {}?", names.join(", ")) }
 }

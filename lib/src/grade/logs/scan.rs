@@ -134,7 +134,9 @@ impl Reading {
     pub(super) fn new(parser: &Parser, rules: Rules) -> Result<Self, ParseError> {
         let (scan, split, formats) = match rules {
             Rules::Upstream => {
-                let open = parser.upstream.ok_or(ParseError::NoUpstream { parser: parser.name })?;
+                let open = parser
+                    .upstream
+                    .ok_or_else(|| ParseError::NoUpstream { parser: parser.name.to_owned() })?;
                 (open(), parser.split, Vec::new())
             }
             Rules::Strict => {
@@ -143,6 +145,19 @@ impl Reading {
             }
         };
         Ok(Self { parser: parser.name, rules, split, formats, held: None, scan, found: Found::default() })
+    }
+
+    /// Reads by strict rules that stand in no table.
+    pub(super) fn strict(parser: &'static str, scan: Box<dyn Scan>) -> Self {
+        Self {
+            parser,
+            rules: Rules::Strict,
+            split: Split::Lf,
+            formats: Vec::new(),
+            held: None,
+            scan,
+            found: Found::default(),
+        }
     }
 
     /// Text that ends at a line feed (`last` false) or at the end of the log, without the line feed.

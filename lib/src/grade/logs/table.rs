@@ -76,6 +76,11 @@ pub struct Parser {
 }
 
 impl Parser {
+    /// Whether [`Rules::Upstream`] exist for it.
+    pub fn has_upstream(&self) -> bool {
+        self.upstream.is_some()
+    }
+
     /// Reads a log.
     ///
     /// # Errors
@@ -120,10 +125,10 @@ pub fn parser(name: &str) -> Result<&'static Parser, ParseError> {
             (at.map_or(&[][..], |at| &Origin::ALL[at..=at]), plain)
         }
     };
-    origins.iter().find_map(|origin| named(*origin, plain)).ok_or_else(|| ParseError::Unknown {
-        name: name.to_owned(),
-        known: parsers().map(|parser| parser.name).collect::<Vec<_>>().join(", "),
-    })
+    origins
+        .iter()
+        .find_map(|origin| named(*origin, plain))
+        .ok_or_else(|| ParseError::Unknown { name: name.to_owned(), near: near(plain) })
 }
 
 fn named(origin: Origin, name: &str) -> Option<&'static Parser> {
@@ -131,6 +136,48 @@ fn named(origin: Origin, name: &str) -> Option<&'static Parser> {
         let own = family.aliases.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, own)| own);
         family.parsers.iter().find(|parser| parser.origin == origin && parser.name == own)
     })
+}
+
+/// The known names that differ least from this one, at most three.
+fn near(name: &str) -> Vec<String> {
+    let wanted = name.to_lowercase();
+    let names = FAMILIES.iter().flat_map(|family| {
+        family.parsers.iter().map(|parser| parser.name).chain(family.aliases.iter().map(|(alias, _)| *alias))
+    });
+    let core = wanted.trim_start_matches("parse_log_");
+    let mut near: Vec<(usize, &str)> = names
+        .filter_map(|known| {
+            let inside = core.len() > 2 && known.contains(core);
+            let away = edits(known.trim_start_matches("parse_log_"), core);
+            (inside || away <= 1 + core.chars().count() / 4).then_some((away, known))
+        })
+        .collect();
+    near.sort_unstable();
+    near.dedup();
+    near.into_iter().take(3).map(|(_, known)| known.to_owned()).collect()
+}
+
+/// How many characters must be changed, added or taken away to make one text the other.
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(100).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, to) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// Other names of a parser of the table.
+pub fn aliases(parser: &Parser) -> Vec<&'static str> {
+    let own = |family: &&Family| family.parsers.iter().any(|known| std::ptr::eq(known, parser));
+    let family = FAMILIES.iter().find(own);
+    let all = family.into_iter().flat_map(|family| family.aliases);
+    all.filter(|(_, name)| *name == parser.name).map(|(alias, _)| *alias).collect()
 }
 
 /// Reads a log with the parser of this name.

@@ -12,7 +12,9 @@ pub(super) fn upstream(log: &str, found: &mut Found) -> Result<(), Raised> {
 
 /// As [`upstream`]; a report that is not whole is a failure, for nothing of it is believed.
 pub(super) fn strict(log: &str, found: &mut Found) -> Result<(), Raised> {
-    let read = read(log, &mut |name, status| drop(found.test(name, status)));
+    let read = read(log, &mut |name, status| {
+        found.test(name, status);
+    });
     if let Err(why) = read {
         found.broken(why, false);
     }

@@ -43,7 +43,9 @@ impl Scan for Check {
         if let Some(check) = CHECK.captures(line) {
             self.end(found)?;
             match check.get(2).map(|word| check_status(word.as_str())) {
-                Some(Some(status)) => drop(found.test(&check[1], status)),
+                Some(Some(status)) => {
+                    found.test(&check[1], status);
+                }
                 Some(None) => {}
                 None => self.pending = Some((found.line(), check[1].to_owned())),
             }
