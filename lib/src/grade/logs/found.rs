@@ -20,18 +20,9 @@ pub struct Observation {
 }
 
 impl Observation {
-    pub(super) fn new(name: impl Into<String>, status: Status, line: usize) -> Self {
-        Self { name: name.into(), alias: None, status, line }
-    }
-
     /// With upstream's name for it.
     pub(super) fn known_as(&mut self, alias: impl Into<String>) {
         self.alias = Some(alias.into()).filter(|alias| *alias != self.name);
-    }
-
-    pub(super) fn with_alias(mut self, alias: Option<String>) -> Self {
-        self.alias = alias.filter(|alias| *alias != self.name);
-        self
     }
 }
 

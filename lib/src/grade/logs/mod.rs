@@ -24,7 +24,7 @@ mod telltales;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-mod truth;
+mod truth_tests;
 mod xml;
 
 mod c;

@@ -101,7 +101,6 @@ impl Parser {
 
 /// A family of runners: its parsers, and other names of them.
 pub(super) struct Family {
-    pub(super) name: &'static str,
     pub(super) parsers: &'static [Parser],
     /// (other name, parser), of the same origin.
     pub(super) aliases: &'static [(&'static str, &'static str)],

@@ -63,7 +63,6 @@ const GOOGLETEST: Parser =
     row("parse_log_googletest", "GoogleTest", || each(lines::googletest), gtest::strict);
 
 pub(super) const FAMILY: Family = Family {
-    name: "c",
     parsers: &[
         DOCTEST,
         of(Origin::SweBench4, DOCTEST),

@@ -86,13 +86,16 @@ fn strict_rules_find_the_truth_in_the_shared_suite_of_ctest() {
         ("skipped", "SKIPPED"),
     ];
     for log in ["default", "verbose", "output_on_failure"] {
-        let score = super::super::truth::Truth {
+        let score = super::super::truth_tests::Truth {
             log: logs.join(format!("awkward-suites/ctest/{log}.log")),
             parser: "parse_log_cpp_v4".into(),
             tests: truth.map(|(name, status)| (name.to_owned(), status.to_owned())).into(),
         }
         .check();
-        println!("ctest/{log}: upstream {} of {}", score.right, score.of);
+        super::super::truth_tests::tell(format_args!(
+            "ctest/{log}: upstream {} of {}",
+            score.right, score.of
+        ));
     }
 }
 

@@ -10,7 +10,6 @@ mod tests;
 mod upstream;
 
 pub(super) const FAMILY: Family = Family {
-    name: "csharp",
     parsers: &[Parser {
         name: "parse_log_csharp",
         origin: Origin::SweRebench2,

@@ -11,7 +11,6 @@ use super::structured::dart_json::DART_JSON;
 use super::table::{Family, Origin, Parser, Split};
 
 pub(super) const FAMILY: Family = Family {
-    name: "dart",
     parsers: &[
         Parser {
             name: "parse_log_dart",

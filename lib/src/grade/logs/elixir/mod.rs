@@ -9,7 +9,6 @@ use super::scan::each;
 use super::table::{Family, Origin, Parser, Split};
 
 pub(super) const FAMILY: Family = Family {
-    name: "elixir",
     parsers: &[Parser {
         name: "parse_log_elixir",
         origin: Origin::SweRebench2,

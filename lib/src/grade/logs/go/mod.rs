@@ -34,7 +34,6 @@ const JSON: Parser =
     Parser { name: "go-test-json", framework: "go test -json", upstream: None, ..gotest(Origin::Memtrial) };
 
 pub(super) const FAMILY: Family = Family {
-    name: "go",
     parsers: &[gotest(Origin::SweRebench2), gotest(Origin::SweBench4), gotest(Origin::SweBench5), JSON],
     aliases: &[],
 };

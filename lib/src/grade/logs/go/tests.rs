@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::super::tests::{as_text, check_real_logs, check_vectors, data};
-use super::super::truth::Truth;
+use super::super::truth_tests::Truth;
 use super::super::{Rules, StatusMap, parse_log};
 
 const VECTORS: &str = r##"
@@ -171,13 +171,13 @@ fn strict_rules_find_the_truth_of_the_shared_suite() {
     ] {
         let truth = Truth { log: folder.join(log), parser: "parse_log_gotest".to_owned(), tests };
         let score = truth.check();
-        println!(
+        super::super::truth_tests::tell(format_args!(
             "go/{log}: strict {} of {}, upstream {} of {}",
             truth.tests.len(),
             truth.tests.len(),
             score.right,
             score.of
-        );
+        ));
     }
 }
 

@@ -8,7 +8,6 @@ use super::scan::{each, whole};
 use super::table::{Family, Origin, Parser, Split};
 
 pub(super) const FAMILY: Family = Family {
-    name: "haskell",
     parsers: &[
         Parser {
             name: "parse_log_haskell",

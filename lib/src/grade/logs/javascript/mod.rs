@@ -21,4 +21,4 @@ mod vitest;
 
 use super::table::Family;
 
-pub(super) const FAMILY: Family = Family { name: "javascript", parsers: rows::PARSERS, aliases: &[] };
+pub(super) const FAMILY: Family = Family { parsers: rows::PARSERS, aliases: &[] };

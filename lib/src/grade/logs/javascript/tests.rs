@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::super::truth::Truth;
+use super::super::truth_tests::Truth;
 use super::super::{ParseError, Rules, Status, StatusMap, parse_log, parser};
 
 /// Inputs and what the reference parsers made of them.
@@ -421,7 +421,10 @@ fn strict_rules_find_the_truth_in_suites_with_awkward_names() {
             .collect();
         let all = tests.len();
         let score = Truth { log: folder.join(log), parser: (*parser_name).to_owned(), tests }.check();
-        println!("{parser_name}, {log}: strict {all} of {all}, upstream {} of {}", score.right, score.of);
+        super::super::truth_tests::tell(format_args!(
+            "{parser_name}, {log}: strict {all} of {all}, upstream {} of {}",
+            score.right, score.of
+        ));
     }
 }
 

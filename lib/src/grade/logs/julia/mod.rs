@@ -6,7 +6,6 @@ mod upstream;
 use super::table::{Family, Origin, Parser, Split};
 
 pub(super) const FAMILY: Family = Family {
-    name: "julia",
     parsers: &[Parser {
         name: "parse_log_julia",
         origin: Origin::SweRebench2,

@@ -74,7 +74,6 @@ const ANT: Parser = row(
 );
 
 pub(super) const FAMILY: Family = Family {
-    name: "jvm",
     parsers: &[
         Parser {
             name: "junit-xml",

@@ -7,7 +7,6 @@ use super::scan::each;
 use super::table::{Family, Origin, Parser, Split};
 
 pub(super) const FAMILY: Family = Family {
-    name: "lua",
     parsers: &[Parser {
         name: "parse_lue_nvim",
         origin: Origin::SweRebench2,

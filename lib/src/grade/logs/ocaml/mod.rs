@@ -7,7 +7,6 @@ use super::scan::each;
 use super::table::{Family, Origin, Parser, Split};
 
 pub(super) const FAMILY: Family = Family {
-    name: "ocaml",
     parsers: &[
         Parser {
             name: "parse_log_ocaml",

@@ -24,7 +24,6 @@ const fn phpunit(origin: Origin, upstream: fn() -> Box<dyn Scan>) -> Parser {
 }
 
 pub(super) const FAMILY: Family = Family {
-    name: "php",
     parsers: &[
         phpunit(Origin::SweRebench2, testdox::Testdox::timed),
         phpunit(Origin::SweBench4, testdox::Testdox::untimed),

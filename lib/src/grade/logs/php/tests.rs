@@ -61,8 +61,9 @@ fn strict_rules_find_the_truth_in_the_shared_suite_of_phpunit() {
             }
         }
         let log = folder.join(format!("{log}.log"));
-        let score = super::super::truth::Truth { log, parser: "parse_log_phpunit".into(), tests }.check();
-        println!("phpunit: upstream {} of {}", score.right, score.of);
+        let score =
+            super::super::truth_tests::Truth { log, parser: "parse_log_phpunit".into(), tests }.check();
+        super::super::truth_tests::tell(format_args!("phpunit: upstream {} of {}", score.right, score.of));
     }
 }
 

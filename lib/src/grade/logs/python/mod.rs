@@ -100,7 +100,6 @@ const fn of(origin: Origin, parser: Parser) -> Parser {
 }
 
 pub(super) const FAMILY: Family = Family {
-    name: "python",
     parsers: &[
         PYTEST,
         OPTIONS,

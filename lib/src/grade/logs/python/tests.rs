@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 use super::super::tests::{as_text, check_real_logs, check_vectors, data, logs_of};
-use super::super::truth::Truth;
+use super::super::truth_tests::Truth;
 use super::super::{Rules, StatusMap, parse_log};
 
 #[test]
@@ -305,7 +305,10 @@ fn strict_rules_find_the_truth_in_the_shared_suites() {
     for (log, parser, tests) in cases {
         let (parser, of) = (parser.to_owned(), tests.len());
         let score = Truth { log: folder.join(log), parser, tests }.check();
-        println!("{log}: strict {of} of {of}, upstream {} of {}", score.right, score.of);
+        super::super::truth_tests::tell(format_args!(
+            "{log}: strict {of} of {of}, upstream {} of {}",
+            score.right, score.of
+        ));
     }
     for (log, parser, build) in [
         ("pytest/default.log", "parse_log_pytest", true),

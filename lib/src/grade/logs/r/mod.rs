@@ -15,7 +15,6 @@ const JUNIT: Format = Format {
 };
 
 pub(super) const FAMILY: Family = Family {
-    name: "r",
     parsers: &[
         Parser {
             name: "parse_logs_r_junit",

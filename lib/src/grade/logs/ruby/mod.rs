@@ -123,7 +123,6 @@ const RSPEC: Parser = Parser {
 };
 
 pub(super) const FAMILY: Family = Family {
-    name: "ruby",
     parsers: &[
         REPORTERS,
         VERBOSE,

@@ -35,7 +35,6 @@ const NEXTEST: Parser =
     Parser { name: "nextest", framework: "cargo-nextest", upstream: None, ..cargo(Origin::Memtrial) };
 
 pub(super) const FAMILY: Family = Family {
-    name: "rust",
     parsers: &[cargo(Origin::SweRebench2), cargo(Origin::SweBench4), cargo(Origin::SweBench5), NEXTEST],
     aliases: &[],
 };

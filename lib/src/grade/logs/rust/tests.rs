@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::super::tests::{as_text, check_real_logs, check_vectors, data};
-use super::super::truth::Truth;
+use super::super::truth_tests::Truth;
 use super::super::{Rules, StatusMap, parse_log};
 
 const VECTORS: &str = r##"
@@ -252,13 +252,13 @@ fn strict_rules_find_the_truth_of_the_shared_suites() {
     ] {
         let truth = Truth { log: folder.join(log), parser: parser.to_owned(), tests };
         let score = truth.check();
-        println!(
+        super::super::truth_tests::tell(format_args!(
             "{log}: strict {} of {}, upstream {} of {}",
             truth.tests.len(),
             truth.tests.len(),
             score.right,
             score.of
-        );
+        ));
     }
     let broken = fs_err::read_to_string(folder.join("cargo/compile_error.log")).unwrap();
     assert!(check(&broken, &[]).suite_failures.iter().any(|failure| failure.build));
@@ -293,7 +293,7 @@ fn real_runs_of_nextest_are_read() {
         );
         passed += as_text(&map).values().filter(|status| *status == "PASSED").count();
     }
-    println!("{passed} passes");
+    super::super::truth_tests::tell(format_args!("{passed} passes"));
     assert!(passed > 500, "{passed}");
 }
 

@@ -5,7 +5,6 @@ mod bats;
 use super::table::{Family, Origin, Parser, Split};
 
 pub(super) const FAMILY: Family = Family {
-    name: "shell",
     parsers: &[Parser {
         name: "bats",
         origin: Origin::Memtrial,

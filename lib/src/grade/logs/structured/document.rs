@@ -34,7 +34,7 @@ struct Open {
 
 impl Documents {
     /// A format whose documents begin with a line for which `begins` holds.
-    pub(in crate::grade::logs) fn new(
+    pub(in crate::grade::logs) fn open(
         syntax: Syntax,
         begins: fn(&str) -> bool,
         read: Read,

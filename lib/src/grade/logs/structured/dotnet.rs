@@ -10,7 +10,7 @@ use super::super::status::Status;
 use super::document::{Documents, Syntax};
 
 pub(in crate::grade::logs) const XML: Format =
-    Format { name: "TRX, NUnit and xUnit.net XML", open: || Documents::new(Syntax::Xml, begins, read) };
+    Format { name: "TRX, NUnit and xUnit.net XML", open: || Documents::open(Syntax::Xml, begins, read) };
 
 const ROOTS: [&str; 3] = ["<TestRun", "<test-run", "<assemblies"];
 

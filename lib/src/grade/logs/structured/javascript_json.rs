@@ -10,7 +10,7 @@ use super::document::{Documents, Syntax};
 
 /// A whole report of jest, vitest or mocha, in one line or in several.
 pub(in crate::grade::logs) const REPORT: Format =
-    Format { name: "jest, vitest and mocha JSON", open: || Documents::new(Syntax::Json, begins, read) };
+    Format { name: "jest, vitest and mocha JSON", open: || Documents::open(Syntax::Json, begins, read) };
 
 /// mocha's `["pass",{…}]`.
 pub(in crate::grade::logs) const MOCHA_STREAM: Format =

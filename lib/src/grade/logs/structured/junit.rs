@@ -36,7 +36,7 @@ pub(in crate::grade::logs) fn plain(case: &Case<'_>) -> (String, Option<String>)
 
 /// A format of such documents, each read by `read` (a call of [`read`] with a style).
 pub(in crate::grade::logs) fn open(read: Read) -> Box<dyn Structured> {
-    Documents::new(Syntax::Xml, begins, read)
+    Documents::open(Syntax::Xml, begins, read)
 }
 
 fn begins(line: &str) -> bool {

@@ -9,7 +9,7 @@ use super::document::{Documents, Syntax};
 
 /// A report of RSpec.
 pub(in crate::grade::logs) const RSPEC_JSON: Format =
-    Format { name: "RSpec JSON", open: || Documents::new(Syntax::Json, |line| line.starts_with('{'), read) };
+    Format { name: "RSpec JSON", open: || Documents::open(Syntax::Json, |line| line.starts_with('{'), read) };
 
 #[derive(Deserialize)]
 struct Report {

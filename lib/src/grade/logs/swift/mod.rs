@@ -7,7 +7,6 @@ use super::structured::junit::JUNIT;
 use super::table::{Family, Origin, Parser, Split};
 
 pub(super) const FAMILY: Family = Family {
-    name: "swift",
     parsers: &[Parser {
         name: "parse_log_swift",
         origin: Origin::SweRebench2,
