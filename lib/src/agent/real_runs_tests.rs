@@ -183,7 +183,8 @@ fn runs_of_1_15_are_regenerated_as_far_as_their_records_go() {
             let Some((returncode, output)) = recorded_result(content) else {
                 // A format error is ours as well; cut output, time-outs and submissions cannot be taken back.
                 if !ran {
-                    assert_eq!(state.log()[2]["content"], content, "{} message {number}", path.display());
+                    let told = state.log().last().map(|message| &message["content"]);
+                    assert_eq!(told, Some(&next["content"]), "{} message {number}", path.display());
                     compared += 1;
                 } else {
                     opaque += 1;

@@ -15,9 +15,11 @@ const RUNNER: &str = "\
 if [ -e conftest.py ]; then . ./conftest.py; fi
 echo '=== short test summary info ==='
 code=0
+failed=
 for t in tests/*.t; do
-  if grep -qF \"$(cat \"$t\")\" src.txt; then echo \"PASSED $t::ok\"; else echo \"FAILED $t::ok - no\"; code=1; fi
+  if grep -qF \"$(cat \"$t\")\" src.txt; then echo \"PASSED $t::ok\"; else failed=\"$failed $t\"; code=1; fi
 done
+for t in $failed; do echo \"FAILED $t::ok - no\"; done
 echo '=== done in 0.01s ==='
 exit $code
 ";

@@ -1,13 +1,13 @@
 //! What expat refuses and `roxmltree` lets pass: declarations out of order, names that are none, references to
 //! characters that are none, reserved prefixes.
 //!
-//! Names outside of ASCII follow the fourth edition of XML 1.0 (expat's) in what matters: no characters beyond the basic
-//! plane and none of the compatibility area; the finer tables are not repeated. Of a document type, the declarations'
-//! own syntax is not looked at, and default attributes are not filled in.
+//! Of a document type, the declarations' own syntax is not looked at, and default attributes are not filled in.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
+
+use super::names;
 
 /// Whether expat would let the text pass, as far as `roxmltree` does not see to it.
 pub(super) fn is_lawful(text: &str) -> bool {
@@ -128,16 +128,7 @@ fn is_qualified(name: &str) -> bool {
 
 /// Whether a text is a name without colon.
 fn is_name(text: &str) -> bool {
-    let mut chars = text.chars();
-    let letter = |c: char| if c.is_ascii() { c.is_ascii_alphabetic() || c == '_' } else { c.is_alphabetic() };
-    let known = |c: char| c < '\u{f900}' && !('\u{2a9}'..='\u{2ba}').contains(&c);
-    chars.next().is_some_and(|first| letter(first) && known(first))
-        && chars
-            .all(|c| known(c) && (letter(c) || matches!(c, '-' | '.' | '·') || c.is_numeric() || is_mark(c)))
-}
-
-fn is_mark(c: char) -> bool {
-    ('\u{300}'..='\u{36f}').contains(&c)
+    text.starts_with(names::begins) && text.chars().all(names::continues)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! XML as strictly as Python's ElementTree (expat) reads a text value: a document that is not well formed is none.
 
 mod law;
+mod names;
 
 use roxmltree::{Document, Node, ParsingOptions};
 
