@@ -196,11 +196,15 @@ impl Reading {
     }
 
     fn strict_line(&mut self, line: &str) -> Result<(), ParseError> {
-        let asked = match &self.held {
-            Some((format, _)) => *format..*format + 1,
-            None => 0..self.formats.len(),
-        };
-        for format in asked {
+        match self.held.as_ref().map(|(format, _)| *format) {
+            Some(format) => self.offer(line, format, format + 1),
+            None => self.offer(line, 0, self.formats.len()),
+        }
+    }
+
+    /// Asks formats for a line, one after the other; what none takes is text.
+    fn offer(&mut self, line: &str, first: usize, end: usize) -> Result<(), ParseError> {
+        for format in first..end {
             match self.formats[format].take(line, &mut self.found) {
                 Take::No => {}
                 Take::Held => {
@@ -213,20 +217,28 @@ impl Reading {
                     return Ok(());
                 }
                 Take::Back => {
-                    self.give_back()?;
-                    break;
+                    self.give_back(format)?;
+                    return self.offer_after(line, format);
                 }
             }
         }
         self.text_line(line)
     }
 
-    /// Gives the text rules what a format held.
-    fn give_back(&mut self) -> Result<(), ParseError> {
+    /// Asks the formats behind one, or the one among them that holds lines.
+    fn offer_after(&mut self, line: &str, format: usize) -> Result<(), ParseError> {
+        match self.held.as_ref().map(|(holder, _)| *holder) {
+            Some(holder) => self.offer(line, holder, holder + 1),
+            None => self.offer(line, format + 1, self.formats.len()),
+        }
+    }
+
+    /// Gives what a format held to those behind it, and what they do not take to the text rules.
+    fn give_back(&mut self, format: usize) -> Result<(), ParseError> {
         let now = self.found.line();
         for (at, line) in self.held.take().map(|(_, lines)| lines).unwrap_or_default() {
             self.found.go_to(at);
-            self.text_line(&line)?;
+            self.offer_after(&line, format)?;
         }
         self.found.go_to(now);
         Ok(())
@@ -241,7 +253,7 @@ impl Reading {
             let answer = self.formats[format].end(&mut self.found);
             let holds = self.held.as_ref().is_some_and(|(holder, _)| *holder == format);
             if holds && answer != Take::Read {
-                self.give_back()?;
+                self.give_back(format)?;
             }
         }
         self.scan.end(&mut self.found).map_err(|raised| self.raised(raised, "the end of the log"))?;

@@ -100,3 +100,22 @@ fn strict_rules_find_the_truth_in_every_own_suite() {
         tell(format_args!("{}: strict {all} of {all}, upstream {right} of {of}", truth.log.display()));
     }
 }
+
+/// Reports of the shared suites' runs in other formats than the runners' text: as many tests of each status as the truth
+/// has.
+#[test]
+fn reports_of_the_shared_suites_are_read() {
+    let Some(data) = std::env::var_os("MEMTRIAL_DATA").map(PathBuf::from) else { return };
+    for (parser_name, log, passed, others) in [
+        ("parse_log_phpunit", "phpunit/junit.xml", 3, 6),
+        ("ctest", "ctest/junit.xml", 1, 6),
+        ("parse_log_vitest", "vitest/junit.log", 4, 5),
+        ("junit-xml", "pytest/junit.xml", 10, 7),
+        ("bats", "bats/tap.log", 1, 2),
+    ] {
+        let text = fs_err::read_to_string(data.join("logs/awkward-suites").join(log)).unwrap();
+        let map = parser(parser_name).unwrap().parse(&text, Rules::Strict).unwrap();
+        let count = map.statuses.values().filter(|status| **status == Status::Passed).count();
+        assert_eq!((count, map.statuses.len() - count), (passed, others), "{log}: {:?}", map.statuses);
+    }
+}

@@ -1,6 +1,7 @@
 //! C and C++.
 
 use super::scan::{Scan, each, whole};
+use super::structured::junit::JUNIT;
 use super::table::{Family, Origin, Parser, Split};
 
 mod boost;
@@ -21,7 +22,7 @@ const fn row(name: &'static str, framework: &'static str, upstream: Open, strict
         origin: Origin::SweRebench2,
         language: "C++",
         framework,
-        reads: &[],
+        reads: &[JUNIT],
         split: Split::Lf,
         upstream: Some(upstream),
         strict,
@@ -42,7 +43,7 @@ const fn own(name: &'static str, framework: &'static str, strict: Open) -> Parse
         origin: Origin::Memtrial,
         language: "C++",
         framework,
-        reads: &[],
+        reads: &[JUNIT],
         split: Split::Lf,
         upstream: None,
         strict,

@@ -2,6 +2,7 @@
 
 use super::scan::each;
 use super::structured::dotnet;
+use super::structured::junit::JUNIT;
 use super::table::{Family, Origin, Parser, Split};
 
 mod strict;
@@ -15,7 +16,7 @@ pub(super) const FAMILY: Family = Family {
         origin: Origin::SweRebench2,
         language: "C#",
         framework: "dotnet test",
-        reads: &[dotnet::XML],
+        reads: &[dotnet::XML, JUNIT],
         split: Split::Unicode,
         upstream: Some(|| each(upstream::csharp)),
         strict: strict::dotnet,

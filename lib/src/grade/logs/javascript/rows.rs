@@ -2,6 +2,7 @@
 
 use super::super::scan::{Format, Scan, whole};
 use super::super::structured::javascript_json::{MOCHA_STREAM, REPORT};
+use super::super::structured::junit::JUNIT;
 use super::super::structured::tap::TAP;
 use super::super::table::{Origin, Parser, Split};
 use super::rule::{Alias, by_line, keeping_failures, last};
@@ -9,9 +10,9 @@ use super::upstream::{eslint, jest as jest_rules, karma as karma_rules, marks, m
 use super::upstream::{p5js, quarto, runs, tap as tap_rules, vitest as vitest_rules};
 use super::{any, ava, deno, jasmine, jest, karma, mocha, node, playwright, tap, vitest};
 
-const JEST: &[Format] = &[REPORT];
-const VITEST: &[Format] = &[REPORT, TAP];
-const MOCHA: &[Format] = &[REPORT, MOCHA_STREAM, TAP];
+const JEST: &[Format] = &[REPORT, JUNIT];
+const VITEST: &[Format] = &[REPORT, TAP, JUNIT];
+const MOCHA: &[Format] = &[REPORT, MOCHA_STREAM, TAP, JUNIT];
 
 type Open = fn() -> Box<dyn Scan>;
 

@@ -1,6 +1,7 @@
 //! PHP: PHPUnit and Pest.
 
 use super::scan::{Scan, each};
+use super::structured::junit::JUNIT;
 use super::table::{Family, Origin, Parser, Split};
 
 mod printer;
@@ -16,7 +17,7 @@ const fn phpunit(origin: Origin, upstream: fn() -> Box<dyn Scan>) -> Parser {
         origin,
         language: "PHP",
         framework: "PHPUnit",
-        reads: &[],
+        reads: &[JUNIT],
         split: Split::Lf,
         upstream: Some(upstream),
         strict: strict::phpunit,
@@ -33,7 +34,7 @@ pub(super) const FAMILY: Family = Family {
             origin: Origin::SweRebench2,
             language: "PHP",
             framework: "Pest, PHPUnit printers",
-            reads: &[],
+            reads: &[JUNIT],
             split: Split::Unicode,
             upstream: Some(|| each(printer::php_v1)),
             strict: strict::pest,

@@ -15,6 +15,7 @@ mod tests;
 
 use super::found::Found;
 use super::scan::{Raised, Scan};
+use super::structured::junit::JUNIT;
 use super::structured::libtest_json;
 use super::table::{Family, Origin, Parser, Split};
 
@@ -31,8 +32,13 @@ const fn cargo(origin: Origin) -> Parser {
     }
 }
 
-const NEXTEST: Parser =
-    Parser { name: "nextest", framework: "cargo-nextest", upstream: None, ..cargo(Origin::Memtrial) };
+const NEXTEST: Parser = Parser {
+    name: "nextest",
+    framework: "cargo-nextest",
+    reads: &[libtest_json::FORMAT, JUNIT],
+    upstream: None,
+    ..cargo(Origin::Memtrial)
+};
 
 pub(super) const FAMILY: Family = Family {
     parsers: &[cargo(Origin::SweRebench2), cargo(Origin::SweBench4), cargo(Origin::SweBench5), NEXTEST],

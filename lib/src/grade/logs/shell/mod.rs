@@ -2,6 +2,7 @@
 
 mod bats;
 
+use super::structured::tap::TAP;
 use super::table::{Family, Origin, Parser, Split};
 
 pub(super) const FAMILY: Family = Family {
@@ -10,7 +11,7 @@ pub(super) const FAMILY: Family = Family {
         origin: Origin::Memtrial,
         language: "Shell",
         framework: "bats",
-        reads: &[],
+        reads: &[TAP],
         split: Split::Lf,
         upstream: None,
         strict: || Box::<bats::Pretty>::default(),

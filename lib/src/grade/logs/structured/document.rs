@@ -223,6 +223,16 @@ mod tests {
     }
 
     #[test]
+    fn a_document_that_is_not_of_one_format_goes_to_the_next() {
+        use super::super::super::{Rules, parser};
+        let log = "<?xml version='1.0'?>\n<testsuites>\n<testsuite name='s'>\n<testcase classname='A' name='b'/>\n</testsuite>\n</testsuites>\n\
+                   \x20 Passed C.d [3 ms]\n";
+        let map = parser("parse_log_csharp").unwrap().parse(log, Rules::Strict).unwrap();
+        assert_eq!(map.statuses.keys().collect::<Vec<_>>(), ["A::b", "C.d"]);
+        assert_eq!(map.observations.iter().map(|seen| seen.line).collect::<Vec<_>>(), [4, 7]);
+    }
+
+    #[test]
     fn json_ends_with_its_bracket() {
         for (document, lines) in
             [("{}", Some(1)), ("{\n\"a\": \"}\\\"}\",\n\"b\": [{}]\n}\n{}", Some(4)), ("[\n[]", None)]
