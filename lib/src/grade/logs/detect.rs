@@ -152,10 +152,10 @@ struct Trial {
 
 fn attempt(parser: &'static Parser, log: &str, evidence: Option<&Evidence>) -> Option<Trial> {
     let map = parser.parse(log, Rules::Strict).ok()?;
-    if map.statuses.is_empty() {
+    if map.is_empty() {
         return None;
     }
-    let read: BTreeSet<usize> = map.observations.iter().chain(&map.groups).map(|seen| seen.line).collect();
+    let read: BTreeSet<usize> = map.results().map(|seen| seen.line).collect();
     let evidence = evidence.cloned().unwrap_or_default();
     let unexplained = evidence.results.iter().filter(|line| !read.contains(line)).count();
     let special = parser.framework.matches(", ").count();
@@ -164,7 +164,9 @@ fn attempt(parser: &'static Parser, log: &str, evidence: Option<&Evidence>) -> O
     if reasons.is_empty() {
         reasons.push("it reads results, though no line names its runner".to_owned());
     }
-    let results = map.statuses.len();
+    let groups = map.groups.into_iter().map(|group| (group.name, group.status));
+    let all: BTreeMap<String, Status> = groups.chain(map.statuses).collect();
+    let results = all.len();
     Some(Trial {
         rank: (evidence.frames.is_empty(), Reverse(results), unexplained, special, parser.origin),
         candidate: Candidate {
@@ -177,7 +179,7 @@ fn attempt(parser: &'static Parser, log: &str, evidence: Option<&Evidence>) -> O
             same: Vec::new(),
             reasons,
         },
-        read: map.statuses,
+        read: all,
     })
 }
 

@@ -82,7 +82,7 @@ pub(super) const FAMILY: Family = Family {
         of(Origin::SweBench5, GOOGLETEST),
         unicode(row(
             "parse_log_cpp",
-            "pytest -v",
+            "pytest -v, as C++ projects print it",
             || Box::new(words::Cpp::default()),
             || Box::new(plain::Pytest::default()),
         )),

@@ -1,5 +1,6 @@
 //! Ruby.
 
+mod cucumber;
 mod minitest;
 mod rspec;
 mod test_unit;
@@ -7,12 +8,9 @@ mod test_unit;
 mod tests;
 mod upstream;
 
-use super::found::Found;
 use super::scan::each;
-use super::status::Status;
 use super::structured::rspec_json::RSPEC_JSON;
 use super::table::{Family, Origin, Parser, Split};
-use super::text::trim;
 use minitest::Minitest;
 
 const REPORTERS: Parser = Parser {
@@ -60,7 +58,7 @@ const CUCUMBER: Parser = Parser {
     reads: &[],
     split: Split::Lf,
     upstream: Some(|| each(upstream::cucumber)),
-    strict: || each(cucumber),
+    strict: || Box::<cucumber::Scenarios>::default(),
 };
 
 /// SWE-bench asks the task which of two rules holds; their lines are of two kinds, so that both can be tried.
@@ -145,22 +143,3 @@ pub(super) const FAMILY: Family = Family {
     ],
     aliases: &[],
 };
-
-/// cucumber's progress behind a scenario's name: `F` failed, `-`, `U` and `P` did not run; only dots passed.
-fn cucumber(line: &str, found: &mut Found) {
-    let Some((name, marks)) = trim(line).rsplit_once(' ') else { return };
-    let known = marks.starts_with('.') && marks.chars().all(|c| ".F-UPA".contains(c));
-    if !known || name.is_empty() {
-        return;
-    }
-    let status = match () {
-        () if marks.contains(['F', 'A']) => Status::Failed,
-        () if marks.contains(['U', 'P', '-']) => Status::Skipped,
-        () => Status::Passed,
-    };
-    let alias = upstream::cucumber_line(line).map(|(name, _)| name.to_owned());
-    let test = found.test(name, status);
-    if let Some(alias) = alias {
-        test.known_as(alias);
-    }
-}
