@@ -1,10 +1,7 @@
 //! Conformance vectors of the reference parsers, real runs, and hostile input.
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
-
-use super::super::{Rules, StatusMap, parse_log};
+use super::super::tests::{as_text, check_real_logs, check_vectors};
+use super::super::{Rules, parse_log};
 
 /// Inputs and what the reference parsers made of them.
 const VECTORS: &str = r##"
@@ -20,27 +17,9 @@ const VECTORS: &str = r##"
 {"p": "parse_log_cpp_v4", "log": " 1/2 Test  #1: foo ........   Passed    0.01 sec\n 2/2 Test  #2: bar .....***Failed 0.1 sec\n3/3 Test #3: baz ...... Skipped\n4/4 Test #4: q .. Timeout", "out": {"foo": "PASSED", "baz": "SKIPPED", "q": "FAILED"}}
 "##;
 
-#[derive(Deserialize)]
-struct Vector {
-    p: String,
-    log: String,
-    out: BTreeMap<String, String>,
-}
-
-fn as_text(map: &StatusMap) -> BTreeMap<String, String> {
-    map.statuses.iter().map(|(name, status)| (name.clone(), status.to_string())).collect()
-}
-
 #[test]
 fn upstream_rules_equal_the_reference_parsers_on_every_vector() {
-    let vectors = VECTORS.lines().filter(|line| !line.is_empty());
-    let mut count = 0;
-    for vector in vectors.map(|line| serde_json::from_str::<Vector>(line).unwrap()) {
-        let found = parse_log(&vector.p, &vector.log, Rules::Upstream).unwrap();
-        assert_eq!(as_text(&found), vector.out, "{}: {}", vector.p, vector.log);
-        count += 1;
-    }
-    assert_eq!(count, 10);
+    assert_eq!(check_vectors(VECTORS), 10);
 }
 
 /// The folder of real logs, where the environment names one.
@@ -50,26 +29,9 @@ fn logs() -> Option<std::path::PathBuf> {
 
 #[test]
 fn upstream_rules_equal_the_reference_parsers_on_real_logs() {
-    #[derive(Deserialize)]
-    struct Expected {
-        parser: String,
-        status: BTreeMap<String, String>,
-    }
     let Some(logs) = logs() else { return };
     for folder in ["ctest", "gtest", "dotnet_test"] {
-        let mut count = 0;
-        for entry in fs_err::read_dir(logs.join(folder)).unwrap() {
-            let path = entry.unwrap().path();
-            let Some(stem) = path.to_str().unwrap().strip_suffix(".expected.json") else { continue };
-            let expected: Expected = serde_json::from_slice(&fs_err::read(&path).unwrap()).unwrap();
-            let Some(name) = expected.parser.strip_prefix("SWE-rebench-V2:") else { continue };
-            let text = String::from_utf8_lossy(&fs_err::read(format!("{stem}.log")).unwrap()).into_owned();
-            let found = parse_log(name, &text, Rules::Upstream).unwrap();
-            assert_eq!(as_text(&found), expected.status, "{stem}");
-            parse_log(name, &text, Rules::Strict).unwrap();
-            count += 1;
-        }
-        assert!(count > 30, "{folder}: {count}");
+        check_real_logs(&logs.join(folder));
     }
 }
 

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-
-use super::super::{Rules, StatusMap, parse_log};
+use super::super::tests::{as_text, check_vectors};
+use super::super::{Rules, parse_log};
 
 /// Inputs and what the reference parsers made of them.
 const VECTORS: &str = r##"
@@ -13,27 +12,9 @@ const VECTORS: &str = r##"
 {"p": "parse_log_php_v1", "log": "FAIL 1s\n ✓ (skipped)\n ✓\n is SKIPPED 3s", "out": {"1s": "FAILED", "(skipped)": "PASSED", "is SKIPPED": "SKIPPED"}}
 "##;
 
-#[derive(Deserialize)]
-struct Vector {
-    p: String,
-    log: String,
-    out: BTreeMap<String, String>,
-}
-
-fn as_text(map: &StatusMap) -> BTreeMap<String, String> {
-    map.statuses.iter().map(|(name, status)| (name.clone(), status.to_string())).collect()
-}
-
 #[test]
 fn upstream_rules_equal_the_reference_parsers_on_every_vector() {
-    let vectors = VECTORS.lines().filter(|line| !line.is_empty());
-    let mut count = 0;
-    for vector in vectors.map(|line| serde_json::from_str::<Vector>(line).unwrap()) {
-        let found = parse_log(&vector.p, &vector.log, Rules::Upstream).unwrap();
-        assert_eq!(as_text(&found), vector.out, "{}: {}", vector.p, vector.log);
-        count += 1;
-    }
-    assert_eq!(count, 3);
+    assert_eq!(check_vectors(VECTORS), 3);
 }
 
 #[test]
