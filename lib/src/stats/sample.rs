@@ -1,5 +1,7 @@
 //! One number a target: mean, standard error, bootstrap, sign-flip permutation.
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 
 use super::number::{half_binomial_tail, t_quantile, upper};
@@ -18,14 +20,26 @@ const DRAWS: u64 = 100_000;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sample {
     values: Vec<f64>,
-    mirrored: bool,
+    stored: Stored,
+}
+
+/// How the stored values relate to those that came in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Stored {
+    /// They are the same.
+    #[default]
+    Plain,
+    /// They are negated.
+    Mirrored,
+    /// They are the same, and equal to their negation: whatever is computed must be symmetric about zero.
+    Symmetric,
 }
 
 /// The sorted means of the bootstrap resamples.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bootstrap {
     means: Vec<f64>,
-    mirrored: bool,
+    stored: Stored,
 }
 
 /// The result of a sign-flip permutation test.
@@ -47,12 +61,12 @@ impl Sample {
         }
         plain.sort_by(f64::total_cmp);
         let negated: Vec<f64> = plain.iter().rev().map(|v| 0.0 - v).collect();
-        let mirrored = negated.iter().zip(&plain).map(|(n, p)| n.total_cmp(p)).find(|o| o.is_ne());
-        if mirrored.is_some_and(std::cmp::Ordering::is_gt) {
-            Some(Self { values: negated, mirrored: true })
-        } else {
-            Some(Self { values: plain, mirrored: false })
-        }
+        let order = negated.iter().zip(&plain).map(|(n, p)| n.total_cmp(p)).find(|o| o.is_ne());
+        Some(match order {
+            Some(Ordering::Greater) => Self { values: negated, stored: Stored::Mirrored },
+            Some(_) => Self { values: plain, stored: Stored::Plain },
+            None => Self { values: plain, stored: Stored::Symmetric },
+        })
     }
 
     /// How many targets.
@@ -78,7 +92,11 @@ impl Sample {
     /// The mean; `None` for an empty sample.
     pub fn mean(&self) -> Option<f64> {
         let mean = self.canonical_mean()?;
-        Some(if self.mirrored { 0.0 - mean } else { mean })
+        Some(match self.stored {
+            Stored::Plain => mean,
+            Stored::Mirrored => 0.0 - mean,
+            Stored::Symmetric => 0.0,
+        })
     }
 
     fn canonical_mean(&self) -> Option<f64> {
@@ -112,18 +130,21 @@ impl Sample {
         Some(Interval::around(self.mean()?, half))
     }
 
-    /// Resamples the targets with replacement, 10,000 times; `None` for an empty sample.
+    /// Resamples the targets with replacement, 10,000 times; `None` for an empty sample. Of a sample that is its own
+    /// negation every second resample is the negation of the one before: it is as likely, and leaves no side preferred.
     pub fn bootstrap(&self, seed: u64) -> Option<Bootstrap> {
         let n = self.len();
         if n == 0 {
             return None;
         }
         let mut rng = Rng::new(seed);
-        let mut means: Vec<f64> = (0..RESAMPLES)
-            .map(|_| (0..n).map(|_| self.values[rng.below(n)]).sum::<f64>() / n as f64)
-            .collect();
+        let mut draw = || (0..n).map(|_| self.values[rng.below(n)]).sum::<f64>() / n as f64;
+        let mut means: Vec<f64> = match self.stored {
+            Stored::Symmetric => (0..RESAMPLES / 2).map(|_| draw()).flat_map(|m| [m, 0.0 - m]).collect(),
+            Stored::Plain | Stored::Mirrored => (0..RESAMPLES).map(|_| draw()).collect(),
+        };
         means.sort_by(f64::total_cmp);
-        Some(Bootstrap { means, mirrored: self.mirrored })
+        Some(Bootstrap { means, stored: self.stored })
     }
 
     /// An interval of at least this confidence for a sample whose values are **all alike**, where resampling would show
@@ -194,7 +215,12 @@ impl Bootstrap {
     /// The percentile interval, linear between order statistics.
     pub fn interval(&self, confidence: f64) -> Interval {
         let interval = percentile_interval(&self.means, confidence);
-        if self.mirrored { interval.mirrored() } else { interval }
+        match self.stored {
+            Stored::Plain => interval,
+            Stored::Mirrored => interval.mirrored(),
+            // Interpolation rounds differently on the two sides.
+            Stored::Symmetric => Interval { low: 0.0 - interval.high, ..interval },
+        }
     }
 }
 

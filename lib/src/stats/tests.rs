@@ -169,6 +169,17 @@ fn ratios_are_of_totals() {
 }
 
 #[test]
+fn a_sample_that_is_its_own_negation_prefers_no_side() {
+    let values =
+        [0.0, 1.0, -1.0, -1.0, 0.0, -1.0, 0.0, 1.0, 0.0, 0.0, -1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0];
+    for seed in 0..50 {
+        let interval = sample(&values).bootstrap(seed).unwrap().interval(0.95);
+        assert_eq!(interval, interval.mirrored(), "seed {seed}");
+        assert!(interval.high > 0.2 && interval.high < 0.5, "{interval:?}");
+    }
+}
+
+#[test]
 fn degenerate_samples_have_no_made_up_numbers() {
     let empty = sample(&[]);
     assert!(empty.mean().is_none() && empty.bootstrap(0).is_none() && empty.t_interval(0.95).is_none());
