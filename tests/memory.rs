@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use memtrial::dataset::{Chronology, History, HistoryStore, MergeDates, read_tasks};
 use memtrial::memory::host::{Host, Outcome, Setup};
-use memtrial::memory::{BlockTemplate, Budget, Query, Target, open};
+use memtrial::memory::{BlockTemplate, Budget, Query, Resources, Target, open};
 use memtrial::task::InstanceId;
 use memtrial_testkit::{bundle, plant};
 use serde_json::Value;
@@ -44,7 +44,10 @@ fn verdicts(study: &Path, system: &str) -> Vec<(String, bool, String)> {
         let query = Query::at_start(Target::from(task));
         let history = History::for_target(&store, &id, Chronology::Number, &MergeDates::default()).unwrap();
         let outcome = runtime.block_on(async {
-            let mut host = Host::build(open(system, &Value::Null).unwrap(), &history, setup).await.unwrap();
+            let mut host =
+                Host::build(open(system, &Value::Null, &Resources::default()).unwrap(), &history, setup)
+                    .await
+                    .unwrap();
             host.retrieve(&query).await.unwrap().outcome
         });
         let block = match outcome {
@@ -134,7 +137,7 @@ fn real_runs_are_taken_in_and_delivered_within_the_budget() {
         let budget = Budget { records: 3, tokens: 2048 };
         let setup = Setup { condition: "bm25".into(), seed: 1, budget, template: BlockTemplate::default() };
         let found = runtime.block_on(async {
-            let system = open("bm25", &Value::Null).unwrap();
+            let system = open("bm25", &Value::Null, &Resources::default()).unwrap();
             let mut host = Host::build(system, &history, setup).await.unwrap();
             host.retrieve(&Query::at_start(Target::from(&task.solver))).await.unwrap()
         });

@@ -280,7 +280,8 @@ async fn block(args: &RunArgs, task: &SolverView) -> Result<Option<String>, Fail
     let Some(history) = args.history.as_deref().filter(|_| args.memory != "off") else { return Ok(None) };
     let store = HistoryStore::open(history)?;
     let history = History::for_target(&store, &args.id, Chronology::Number, &MergeDates::default())?;
-    let system = memory::open(&args.memory, &Value::Null).map_err(Failure::input)?;
+    let system =
+        memory::open(&args.memory, &Value::Null, &memory::Resources::default()).map_err(Failure::input)?;
     let setup = Setup {
         condition: args.memory.clone(),
         seed: args.seed.unwrap_or(0),

@@ -156,7 +156,7 @@ impl MemorySystem for Bm25 {
             version: env!("CARGO_PKG_VERSION").into(),
             ingests: true,
             uses_outcome: false,
-            reads_messages: false,
+            reads_events: false,
             order_sensitive: false,
             deterministic: true,
             shared_index: false,

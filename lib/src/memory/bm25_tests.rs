@@ -9,7 +9,7 @@ fn run(number: u64, issue: &str, added: &str) -> Experience {
         patch: Some(patch),
         exit_status: Some("Submitted".into()),
         outcome: None,
-        messages: Vec::new(),
+        events: Vec::new(),
     }
 }
 

@@ -5,8 +5,9 @@
 use std::future::Future;
 
 use super::host::{Experiences, Host, Injection, Outcome, Retrieved, Setup};
-use super::{BlockTemplate, Budget, Experience, MemoryError, MemorySystem, Query, Scope, Target, Turn};
+use super::{BlockTemplate, Budget, Experience, MemoryError, MemorySystem, Query, Scope, Target};
 use crate::task::InstanceId;
+use crate::trajectory::Event;
 
 /// A line that only one record holds.
 const NEEDLE: &str = "lesson qz81: close the reader before the retry";
@@ -54,7 +55,7 @@ impl Experiences for Runs {
         self.runs.iter().map(|run| run.instance_id.clone()).collect()
     }
 
-    fn read(&self, id: &InstanceId, _with_messages: bool) -> Result<Experience, String> {
+    fn read(&self, id: &InstanceId, _with_events: bool) -> Result<Experience, String> {
         let found = self.runs.iter().find(|run| run.instance_id == *id);
         found.cloned().ok_or_else(|| format!("no run of {id}"))
     }
@@ -75,9 +76,10 @@ fn run(repo: &str, number: u64, issue: &str, line: &str) -> Result<Experience, S
         patch: Some(patch.clone()),
         exit_status: Some("Submitted".into()),
         outcome: Some(true),
-        messages: vec![
-            Turn { role: "user".into(), text: issue.to_owned() },
-            Turn { role: "exit".into(), text: patch },
+        events: vec![
+            Event::Issue { text: issue.to_owned() },
+            Event::Submission { patch },
+            Event::Ended { status: Some("Submitted".into()), resolved: None },
         ],
     })
 }

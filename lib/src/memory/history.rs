@@ -2,11 +2,11 @@
 
 use std::ops::ControlFlow;
 
+use super::Experience;
 use super::host::Experiences;
-use super::{Experience, Turn};
 use crate::dataset::History;
 use crate::task::InstanceId;
-use crate::trajectory::{Limits, Message, Part, Role, SummaryBuilder};
+use crate::trajectory::{ActionPattern, Limits, MiniEvents, Part, SummaryBuilder};
 
 impl Experiences for History {
     fn target(&self) -> &InstanceId {
@@ -17,21 +17,20 @@ impl Experiences for History {
         self.entries().iter().map(|entry| entry.id().clone()).collect()
     }
 
-    fn read(&self, id: &InstanceId, with_messages: bool) -> Result<Experience, String> {
+    fn read(&self, id: &InstanceId, with_events: bool) -> Result<Experience, String> {
         let entry = self.entries().iter().find(|entry| entry.id() == id).ok_or("it is not in the history")?;
-        let mut messages = Vec::new();
-        let summary = match with_messages {
+        let mut events = Vec::new();
+        let summary = match with_events {
             false => entry.summary(&Limits::default()),
             true => {
                 let mut builder = SummaryBuilder::default();
+                let mut reader = MiniEvents::new(ActionPattern::of(None)?);
                 let report = entry.stream(&Limits::default(), &mut |part| {
                     match part {
                         Part::Field { key, value } => builder.field(key, value),
                         Part::Message { message, .. } => {
                             builder.message(&message);
-                            if message.role() != Role::System {
-                                messages.push(turn(&message));
-                            }
+                            reader.message(&message, &mut |event| events.push(event));
                         }
                     }
                     ControlFlow::Continue(())
@@ -48,21 +47,9 @@ impl Experiences for History {
             patch: summary.submission,
             exit_status: summary.exit_status,
             outcome: entry.resolved(),
-            messages,
+            events,
         })
     }
-}
-
-/// A message as text: what was said, then the calls.
-fn turn(message: &Message) -> Turn {
-    let mut text = message.text().into_owned();
-    for call in message.tool_calls() {
-        let function = &call["function"];
-        let part = |name: &str| function[name].as_str().unwrap_or_default();
-        text += &format!("\n{} {}", part("name"), part("arguments"));
-    }
-    let role = message.raw().get("role").and_then(serde_json::Value::as_str).unwrap_or("assistant");
-    Turn { role: role.to_owned(), text }
 }
 
 #[cfg(test)]
@@ -71,6 +58,7 @@ mod tests {
 
     use super::*;
     use crate::dataset::{Chronology, HistoryStore, MergeDates};
+    use crate::trajectory::Event;
 
     #[test]
     fn reads_issue_patch_ending_and_turns() {
@@ -92,11 +80,18 @@ mod tests {
         let read = history.read(id, true).unwrap();
         assert_eq!((read.issue.as_str(), read.patch.as_deref()), ("Title\nBody", Some("diff")));
         assert_eq!(read.exit_status.as_deref(), Some("Submitted"));
-        let turns: Vec<_> =
-            read.messages.iter().map(|turn| (turn.role.as_str(), turn.text.as_str())).collect();
-        assert_eq!(turns.len(), 4);
-        assert_eq!(turns[1], ("assistant", "Look.\nbash {\"command\": \"ls\"}"));
-        assert_eq!(history.read(id, false).unwrap().messages, Vec::new());
+        assert_eq!(
+            read.events,
+            [
+                Event::Issue { text: "Title\nBody".into() },
+                Event::Thought { text: "Look.".into() },
+                Event::Command { text: "ls".into(), edits: Vec::new(), tests: false },
+                Event::Observation { text: "a.py".into(), exit_code: None },
+                Event::Submission { patch: "diff".into() },
+                Event::Ended { status: Some("Submitted".into()), resolved: None },
+            ]
+        );
+        assert_eq!(history.read(id, false).unwrap().events, Vec::new());
         assert_eq!(history.read(&target, false).unwrap_err(), "it is not in the history");
     }
 }

@@ -28,12 +28,12 @@ pub(super) trait Experiences: Sync {
     /// The runs that the target may learn from, in chronological order.
     fn eligible(&self) -> Vec<InstanceId>;
 
-    /// Reads one run; its messages only where asked for. Called for one run at a time, so that a long history needs
+    /// Reads one run; its events only where asked for. Called for one run at a time, so that a long history needs
     /// the memory of its longest run.
     ///
     /// # Errors
     /// What happened, with the path.
-    fn read(&self, id: &InstanceId, with_messages: bool) -> Result<Experience, String>;
+    fn read(&self, id: &InstanceId, with_events: bool) -> Result<Experience, String>;
 }
 
 /// How a condition uses its memory system.
@@ -142,7 +142,7 @@ impl Host {
         spend(&mut build, Instant::now(), system.prepare(&scope).await?);
         for origin in order.iter().filter(|_| about.ingests) {
             let started = Instant::now();
-            let read = history.read(origin, about.reads_messages).and_then(|read| same_run(origin, read));
+            let read = history.read(origin, about.reads_events).and_then(|read| same_run(origin, read));
             let mut experience = read.map_err(|reason| MemoryError::History {
                 target: target.clone(),
                 origin: origin.clone(),
@@ -151,8 +151,8 @@ impl Host {
             if !about.uses_outcome {
                 experience.outcome = None;
             }
-            if !about.reads_messages {
-                experience.messages.clear();
+            if !about.reads_events {
+                experience.events.clear();
             }
             spend(&mut build, started, system.ingest(&experience).await?);
         }

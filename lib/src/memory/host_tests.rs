@@ -30,7 +30,7 @@ impl Experiences for Disk {
         ids
     }
 
-    fn read(&self, id: &InstanceId, _with_messages: bool) -> Result<Experience, String> {
+    fn read(&self, id: &InstanceId, _with_events: bool) -> Result<Experience, String> {
         self.runs.iter().find(|run| run.instance_id == *id).cloned().ok_or_else(|| "gone".into())
     }
 }
@@ -47,7 +47,7 @@ impl Experiences for Claims {
         self.1.clone()
     }
 
-    fn read(&self, _id: &InstanceId, _with_messages: bool) -> Result<Experience, String> {
+    fn read(&self, _id: &InstanceId, _with_events: bool) -> Result<Experience, String> {
         self.2.first().cloned().ok_or_else(|| "x.traj.json: no such file".into())
     }
 }
@@ -59,7 +59,7 @@ fn run(number: u64, issue: &str) -> Experience {
         patch: None,
         exit_status: Some("LimitsExceeded".into()),
         outcome: Some(true),
-        messages: vec![crate::memory::Turn { role: "user".into(), text: issue.into() }],
+        events: vec![crate::trajectory::Event::Issue { text: issue.into() }],
     }
 }
 
@@ -237,7 +237,7 @@ async fn ingests_in_order_and_withholds_what_is_not_declared() {
     Host::build_from(Box::new(system), &disk, setup(Budget::default())).await.unwrap();
     let seen = seen.lock().unwrap();
     assert_eq!(seen.iter().map(|run| run.instance_id.number()).collect::<Vec<_>>(), [1, 5]);
-    assert!(seen.iter().all(|run| run.outcome.is_none() && run.messages.is_empty()));
+    assert!(seen.iter().all(|run| run.outcome.is_none() && run.events.is_empty()));
 }
 
 #[tokio::test]

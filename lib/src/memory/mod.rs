@@ -28,12 +28,13 @@ use serde_json::Value;
 
 use crate::llm::Cost;
 use crate::task::{InstanceId, SolverView};
+use crate::trajectory::Event;
 
 pub use block::{BlockTemplate, DEFAULT_TEMPLATE};
 pub use bm25::{Bm25, Bm25Settings};
 pub use error::MemoryError;
 pub use off::Off;
-pub use registry::{SYSTEMS, open};
+pub use registry::{Resources, SYSTEMS, open};
 
 /// A result and what models charged for it. Seconds are measured by the host, not reported by systems.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,8 +63,8 @@ pub struct Description {
     pub ingests: bool,
     /// Whether it reads whether an earlier run was resolved. Without this flag the host withholds outcomes.
     pub uses_outcome: bool,
-    /// Whether it reads the messages of earlier runs. Without this flag the host does not load them.
-    pub reads_messages: bool,
+    /// Whether it reads what happened in earlier runs, step by step. Without this flag the host does not load it.
+    pub reads_events: bool,
     /// Whether its state mixes trajectories, so that the order of ingestion matters (playbooks, notes, links).
     pub order_sensitive: bool,
     /// Whether the same input gives the same delivery, byte for byte.
@@ -99,11 +100,11 @@ pub struct Experience {
     pub exit_status: Option<String>,
     /// Whether it was resolved, where labels exist and the system declares that it uses them.
     pub outcome: Option<bool>,
-    /// The conversation without its system message, where the system declares that it reads it.
-    pub messages: Vec<Turn>,
+    /// What happened, where the system declares that it reads it; long texts are cut by the reader of the history.
+    pub events: Vec<Event>,
 }
 
-/// One message of an earlier run, rendered as text (role, text, tool calls), cut by the reader of the history.
+/// One message of the current run, rendered as text (role, text, tool calls).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
     /// `user`, `assistant`, `tool` or `exit`.

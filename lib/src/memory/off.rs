@@ -21,7 +21,7 @@ impl MemorySystem for Off {
             version: env!("CARGO_PKG_VERSION").into(),
             ingests: false,
             uses_outcome: false,
-            reads_messages: false,
+            reads_events: false,
             order_sensitive: false,
             deterministic: true,
             shared_index: false,

@@ -129,7 +129,7 @@ mod tests {
             patch: patch.map(str::to_owned),
             exit_status: Some("Submitted".into()),
             outcome: None,
-            messages: Vec::new(),
+            events: Vec::new(),
         }
     }
 

@@ -1,19 +1,33 @@
 //! The built-in systems by name.
 
+use std::sync::Arc;
+
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Bm25, Bm25Settings, MemoryError, MemorySystem, Off};
+use crate::llm::Model;
+
+/// What a system may use beside its history.
+#[derive(Clone, Default)]
+pub struct Resources {
+    /// The model that distils records; `None`: systems that can work by rules alone do, the others refuse to open.
+    pub model: Option<Arc<dyn Model>>,
+}
 
 /// The systems that [`open`] knows.
 pub const SYSTEMS: [&str; 2] = ["bm25", "off"];
 
-/// Opens a system by the name that a study file gives it. `settings` is the table of its settings: an object, or null
+/// Opens a system by the name that a study file gives it, with what it may use. `settings` is the table of its settings: an object, or null
 /// where there is none.
 ///
 /// # Errors
 /// For an unknown name, an unknown setting or a value that a setting cannot take; each says what is known.
-pub fn open(name: &str, settings: &Value) -> Result<Box<dyn MemorySystem>, MemoryError> {
+pub fn open(
+    name: &str,
+    settings: &Value,
+    _resources: &Resources,
+) -> Result<Box<dyn MemorySystem>, MemoryError> {
     match name {
         "off" => {
             match settings {
@@ -57,7 +71,7 @@ mod tests {
     use super::*;
 
     fn message(name: &str, settings: Value) -> String {
-        match open(name, &settings) {
+        match open(name, &settings, &Resources::default()) {
             Ok(_) => panic!("{name} accepted {settings}"),
             Err(error) => error.to_string(),
         }
@@ -67,10 +81,10 @@ mod tests {
     fn opens_what_it_lists() {
         for name in SYSTEMS {
             for settings in [Value::Null, json!({})] {
-                assert_eq!(open(name, &settings).unwrap().describe().name, name);
+                assert_eq!(open(name, &settings, &Resources::default()).unwrap().describe().name, name);
             }
         }
-        assert!(open("bm25", &json!({"min-score": 1.5, "query-terms": 10})).is_ok());
+        assert!(open("bm25", &json!({"min-score": 1.5, "query-terms": 10}), &Resources::default()).is_ok());
     }
 
     #[test]

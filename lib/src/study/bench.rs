@@ -360,7 +360,7 @@ fn conditions(design: &Design) -> Result<BTreeMap<String, ConditionLock>, StudyE
     let mut conditions = BTreeMap::new();
     for (name, condition) in &design.conditions {
         let settings = serde_json::Value::Object(condition.settings.clone());
-        let system = memory::open(&condition.memory, &settings)
+        let system = memory::open(&condition.memory, &settings, &memory::Resources::default())
             .map_err(|error| StudyError::Memory { condition: name.clone(), reason: error.to_string() })?;
         let difference = match condition.memory.as_str() {
             "off" => String::new(),

@@ -13,7 +13,7 @@ use super::shift::Shift;
 use super::{StudyError, layout};
 use crate::grade::files::{json_bytes, write_new};
 use crate::memory::host::{Host, Outcome, Retrieved, Setup};
-use crate::memory::{self, BlockTemplate, Budget, MemoryError, Query};
+use crate::memory::{self, BlockTemplate, Budget, MemoryError, Query, Resources};
 use crate::task::InstanceId;
 
 /// One delivery: locked while it is made, so that it is made once.
@@ -100,7 +100,7 @@ async fn build(bench: &Bench, name: &str, target: &Target) -> Result<Retrieved, 
         return Ok(Retrieved::without_history());
     };
     let Condition { memory, settings, records, tokens } = condition;
-    let system = memory::open(memory, &serde_json::Value::Object(settings.clone()))?;
+    let system = memory::open(memory, &serde_json::Value::Object(settings.clone()), &Resources::default())?;
     let setup = Setup {
         condition: name.to_owned(),
         seed: bench.design.stats.seed,

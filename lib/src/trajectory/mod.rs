@@ -4,12 +4,14 @@
 //! * [`stream`]: the parts of a file one by one, at bounded memory, for files of any size.
 //! * [`Summary`]: what a person or an index wants to know about a run, computed while streaming.
 //! * [`recorded_replies`]: what the model answered, for replay.
+//! * [`Event`]: one neutral stream of what happened, for whoever learns from runs.
 //! * [`convert_to_atif`]: the same run in the format that other tools exchange.
 //!
 //! Formats are recognised by their content, never by the file's name: see [`Format`].
 
 mod atif;
 mod error;
+mod experience;
 mod format;
 pub mod json;
 mod message;
@@ -21,6 +23,7 @@ mod whole;
 
 pub use atif::{ATIF_VERSION, convert_to_atif, write_atif};
 pub use error::TrajectoryError;
+pub use experience::{Event, MiniEvents, edited_files, runs_tests};
 pub use format::{ActionPattern, Format};
 pub(crate) use message::kind;
 pub use message::{Action, Message, Observation, Role, Usage};
