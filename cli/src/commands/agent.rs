@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::builder::PossibleValuesParser;
 use memtrial::agent::{
     self, AgentError, Config, ConfigError, Finished, Loaded, SystemClock, TrajectoryFormat, Uname,
 };
@@ -84,10 +85,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Mini)]
     pub trajectory_format: Format,
     /// Trajectories of earlier tasks, for memory.
-    #[arg(long, value_name = "DIR", required_if_eq("memory", "bm25"))]
+    #[arg(long, value_name = "DIR")]
     pub history: Option<PathBuf>,
     /// The memory system.
-    #[arg(long, value_name = "SYSTEM", default_value = "off", value_parser = memory::SYSTEMS)]
+    #[arg(long, value_name = "SYSTEM", default_value = "off", value_parser = memory_systems())]
     pub memory: String,
     /// Sent to the endpoint as `seed`.
     #[arg(long, value_name = "N")]
@@ -275,9 +276,19 @@ fn endpoint(args: &RunArgs, model: &str, url: &str) -> Result<Endpoint, Failure>
     Ok(endpoint)
 }
 
+/// The names of memory systems.
+fn memory_systems() -> PossibleValuesParser {
+    PossibleValuesParser::new(memory::SYSTEMS.iter().map(|about| about.name))
+}
+
 /// What memory has to say, where it is asked.
 async fn block(args: &RunArgs, task: &SolverView) -> Result<Option<String>, Failure> {
-    let Some(history) = args.history.as_deref().filter(|_| args.memory != "off") else { return Ok(None) };
+    if args.memory == "off" {
+        return Ok(None);
+    }
+    let Some(history) = args.history.as_deref() else {
+        return Err(Failure::usage(anyhow::anyhow!("--memory {} learns from --history DIR", args.memory)));
+    };
     let store = HistoryStore::open(history)?;
     let history = History::for_target(&store, &args.id, Chronology::Number, &MergeDates::default())?;
     let system =
@@ -293,6 +304,10 @@ async fn block(args: &RunArgs, task: &SolverView) -> Result<Option<String>, Fail
     write_json(&args.out.join("memory.json"), &retrieved)?;
     host.cleanup().await.map_err(Failure::environment)?;
     match retrieved.outcome {
+        Memory::Injected(injection) if !injection.files.is_empty() => Err(Failure::usage(anyhow::anyhow!(
+            "--memory {} lays files out for the agent, which a study does",
+            args.memory
+        ))),
         Memory::Injected(injection) => Ok(Some(injection.block)),
         Memory::Abstained { reason } => {
             ui::note(&format!("memory abstained: {reason}"));

@@ -55,8 +55,9 @@ struct List {
     json: bool,
 }
 
+/// What "earlier" means.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Order {
+pub(super) enum Order {
     /// The pull request's number is lower
     Number,
     /// The pull request was merged before

@@ -96,6 +96,12 @@ pub enum DatasetError {
         /// The target.
         id: String,
     },
+    /// A repository of which no run is stored.
+    #[error("no stored run is of the repository {repo}")]
+    NoRun {
+        /// `owner__name`.
+        repo: String,
+    },
     /// A file of outcomes is no object of `id: true or false`.
     #[error("{}: {reason}; expected an object of instance id → true or false", path.display())]
     Outcomes {

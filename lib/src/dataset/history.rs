@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::date;
 use super::error::DatasetError;
-use super::store::{HistoryStore, key};
+use super::store::{HistoryStore, Run, key};
 use crate::task::{InstanceId, Task};
 use crate::trajectory::{
     Limits, Part, StreamReport, Summary, Trajectory, TrajectoryError, stream_file, summarize,
@@ -50,6 +50,18 @@ impl MergeDates {
     /// Whether no date is known.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// When the task of a run was merged, as its row writes it.
+    pub fn merged_at(&self, id: &InstanceId) -> Option<&str> {
+        self.get(id).map(|(_, text)| text.as_str())
+    }
+
+    /// Adds a date in the manner of the rows; one that cannot be read stays unknown.
+    pub fn add(&mut self, id: &InstanceId, merged_at: &str) {
+        if let Some(millis) = date::millis(&merged_at.into()) {
+            self.0.insert(key(id), (millis, merged_at.to_owned()));
+        }
     }
 
     fn get(&self, id: &InstanceId) -> Option<&(i64, String)> {
@@ -139,6 +151,27 @@ pub struct Disagreement {
     pub merged_at: String,
 }
 
+/// Why a target may not learn from a run of its repository; `None`: it may. The causal rule.
+pub(crate) fn refusal(
+    run: &InstanceId,
+    target: &InstanceId,
+    chronology: Chronology,
+    dates: &MergeDates,
+) -> Option<Reason> {
+    if run.number() == target.number() {
+        return Some(Reason::Own);
+    }
+    match (chronology, dates.get(run).zip(dates.get(target))) {
+        (Chronology::Number, _) if run.number() < target.number() => None,
+        (Chronology::Number, _) => Some(Reason::LaterNumber { target: target.number() }),
+        (Chronology::MergedAt, None) => Some(Reason::Undated),
+        (Chronology::MergedAt, Some(((run, _), (target, _)))) if run < target => None,
+        (Chronology::MergedAt, Some(((_, merged_at), (_, target)))) => {
+            Some(Reason::LaterMerge { merged_at: merged_at.clone(), target: target.clone() })
+        }
+    }
+}
+
 impl History {
     /// Applies the causal rule: runs of the target's repository that are strictly earlier than the target, and never
     /// its own. The result is the same whether the target's own run is stored or not, but for [`History::refused`].
@@ -185,26 +218,34 @@ impl History {
                     merged_at: merged_at.clone(),
                 });
             }
-            let reason = match (chronology, date.zip(target_date)) {
-                (Chronology::Number, _) if by_number => None,
-                (Chronology::Number, _) => Some(Reason::LaterNumber { target: target.number() }),
-                (Chronology::MergedAt, None) => Some(Reason::Undated),
-                (Chronology::MergedAt, Some(_)) if by_merge == Some(true) => None,
-                (Chronology::MergedAt, Some(((_, merged_at), (_, target)))) => {
-                    Some(Reason::LaterMerge { merged_at: merged_at.clone(), target: target.clone() })
-                }
-            };
+            let reason = refusal(&run.id, target, chronology, dates);
             match reason {
                 Some(reason) => history.refused.push(Refusal { id, reason }),
-                None => history.entries.push(Entry {
-                    id: run.id.clone(),
-                    path: run.path.clone(),
-                    bytes: run.bytes,
-                    resolved: store.outcome(&run.id),
-                }),
+                None => history.entries.push(Entry::of(run, store)),
             }
         }
         Ok(history)
+    }
+
+    /// What the task after all stored ones may learn from: every run of a repository that has a place in the order. For
+    /// whoever works on the repository today, and for indexes that serve many targets (which apply the rule again).
+    ///
+    /// # Errors
+    /// When no run of the repository is stored.
+    pub fn for_next_task(
+        store: &HistoryStore,
+        repo_key: &str,
+        chronology: Chronology,
+        dates: &MergeDates,
+    ) -> Result<Self, DatasetError> {
+        let of_repo = |run: &&Run| run.id.repo_key().eq_ignore_ascii_case(repo_key);
+        let last = store.runs().iter().filter(of_repo).map(|run| run.id.number()).max();
+        let none = || DatasetError::NoRun { repo: repo_key.to_owned() };
+        let next = last.ok_or_else(none)?.saturating_add(1);
+        let target = InstanceId::parse(&format!("{repo_key}-{next}")).map_err(|_| none())?;
+        let mut dates = dates.clone();
+        dates.0.insert(key(&target), (i64::MAX, "(the next task)".to_owned()));
+        Self::for_target(store, &target, chronology, &dates)
     }
 
     /// The target.
@@ -264,6 +305,11 @@ impl History {
 }
 
 impl Entry {
+    pub(super) fn of(run: &Run, store: &HistoryStore) -> Self {
+        let Run { id, path, bytes } = run.clone();
+        Self { resolved: store.outcome(&id), id, path, bytes }
+    }
+
     /// The task of the run.
     pub fn id(&self) -> &InstanceId {
         &self.id

@@ -1,16 +1,19 @@
 //! How a model is asked: the client, retry, price, the journal, replay, the gateway.
 //!
 //! [`Client`] asks an endpoint, [`Replay`] answers from a recorded run, and [`Journaled`] stands before either: it
-//! writes every reply down before it lets it be used, so that a killed run resumes without paying again. What is not our own code asks through the [`gateway`].
+//! writes every reply down before it lets it be used, so that a killed run resumes without paying again. [`Kept`] does the
+//! same by what is asked, for work without an order. What is not our own code asks through the [`gateway`].
 //!
 //! Messages have the wire format of OpenAI chat completions throughout; endpoints that speak another are translated to.
 
 mod anthropic;
 mod client;
+mod embed;
 mod endpoint;
 pub mod gateway;
 mod http;
 mod journal;
+mod kept;
 mod limiter;
 mod price;
 mod probe;
@@ -20,9 +23,11 @@ mod sse;
 mod stream;
 
 pub use client::{Client, OnRetry};
+pub use embed::{Embedded, Embedder};
 pub use endpoint::{Endpoint, Protocol, Secret};
 pub(crate) use journal::take_alone;
 pub use journal::{Journaled, recorded, spent};
+pub use kept::Kept;
 pub use limiter::Limiter;
 pub use price::{Price, Prices};
 pub use probe::{Probe, SeedSupport, probe, probe_seed};

@@ -59,6 +59,10 @@ impl Experiences for Runs {
         let found = self.runs.iter().find(|run| run.instance_id == *id);
         found.cloned().ok_or_else(|| format!("no run of {id}"))
     }
+
+    fn digest(&self, id: &InstanceId) -> Result<(String, Option<bool>), String> {
+        self.read(id, true).map(|run| (run.issue, run.outcome))
+    }
 }
 
 fn id(repo: &str, number: u64) -> Result<InstanceId, String> {
@@ -127,7 +131,7 @@ impl Bench<'_> {
         let history = Runs { target: id("acme__widget", 12)?, runs };
         let setup =
             Setup { condition: "conformance".into(), seed: 1, budget, template: BlockTemplate::default() };
-        Host::build_from((self.open)(), &history, setup).await.map_err(say)
+        Host::build_from((self.open)(), &history, setup, None).await.map_err(say)
     }
 
     async fn ask(&self, runs: Vec<Experience>, budget: Budget) -> Result<Retrieved, String> {
@@ -224,7 +228,7 @@ impl Bench<'_> {
             budget: Budget { records: 5, tokens: 4096 },
             template: BlockTemplate::default(),
         };
-        let mut host = Host::build_from(system, &history, setup).await.map_err(say)?;
+        let mut host = Host::build_from(system, &history, setup, None).await.map_err(say)?;
         let answer = host.retrieve(&query(&target, ISSUES[1].1)).await;
         answer.map_err(|error| format!("remembers the interrupted ingestion: {error}")).map(drop)
     }

@@ -118,6 +118,20 @@ pub enum MemoryError {
         /// What is wrong, with the line.
         reason: String,
     },
+    /// One store was to serve several targets, and the system mixes runs.
+    #[error("memory system {system:?} mixes runs: a store of it serves the one target that it was built for")]
+    NotShared {
+        /// The system.
+        system: String,
+    },
+    /// What stores learnt cannot be read from disk or written there.
+    #[error("memory index {}: {reason}", .path.display())]
+    Shelf {
+        /// The file.
+        path: PathBuf,
+        /// What happened.
+        reason: String,
+    },
     /// The system itself failed.
     #[error("memory system {system:?}: {call} failed: {reason}")]
     System {

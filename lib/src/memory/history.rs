@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::Experience;
 use super::host::Experiences;
-use crate::dataset::History;
+use crate::dataset::{Entry, History, OtherRepositories};
 use crate::task::InstanceId;
 use crate::trajectory::{ActionPattern, Limits, MiniEvents, Part, SummaryBuilder};
 
@@ -18,38 +18,70 @@ impl Experiences for History {
     }
 
     fn read(&self, id: &InstanceId, with_events: bool) -> Result<Experience, String> {
-        let entry = self.entries().iter().find(|entry| entry.id() == id).ok_or("it is not in the history")?;
-        let mut events = Vec::new();
-        let summary = match with_events {
-            false => entry.summary(&Limits::default()),
-            true => {
-                let mut builder = SummaryBuilder::default();
-                let mut reader = MiniEvents::new(ActionPattern::of(None)?);
-                let report = entry.stream(&Limits::default(), &mut |part| {
-                    match part {
-                        Part::Field { key, value } => builder.field(key, value),
-                        Part::Message { message, .. } => {
-                            builder.message(&message);
-                            reader.message(&message, &mut |event| events.push(event));
-                        }
-                    }
-                    ControlFlow::Continue(())
-                });
-                report.map(|report| builder.finish(&report))
-            }
-        }
-        .map_err(|error| error.to_string())?;
-        Ok(Experience {
-            instance_id: id.clone(),
-            issue: summary
-                .issue
-                .ok_or_else(|| format!("{}: it holds no issue text", entry.path().display()))?,
-            patch: summary.submission,
-            exit_status: summary.exit_status,
-            outcome: entry.resolved(),
-            events,
-        })
+        read(entry(self.entries(), id)?, with_events)
     }
+
+    fn digest(&self, id: &InstanceId) -> Result<(String, Option<bool>), String> {
+        digest(entry(self.entries(), id)?)
+    }
+}
+
+impl Experiences for OtherRepositories {
+    fn target(&self) -> &InstanceId {
+        self.target()
+    }
+
+    fn eligible(&self) -> Vec<InstanceId> {
+        self.entries().iter().map(|entry| entry.id().clone()).collect()
+    }
+
+    fn read(&self, id: &InstanceId, with_events: bool) -> Result<Experience, String> {
+        read(entry(self.entries(), id)?, with_events)
+    }
+
+    fn digest(&self, id: &InstanceId) -> Result<(String, Option<bool>), String> {
+        digest(entry(self.entries(), id)?)
+    }
+}
+
+fn entry<'e>(entries: &'e [Entry], id: &InstanceId) -> Result<&'e Entry, String> {
+    entries.iter().find(|entry| entry.id() == id).ok_or_else(|| "it is not in the history".to_owned())
+}
+
+fn digest(entry: &Entry) -> Result<(String, Option<bool>), String> {
+    let content = entry.sha256().map_err(|error| error.to_string())?;
+    Ok((content, entry.resolved()))
+}
+
+fn read(entry: &Entry, with_events: bool) -> Result<Experience, String> {
+    let mut events = Vec::new();
+    let summary = match with_events {
+        false => entry.summary(&Limits::default()),
+        true => {
+            let mut builder = SummaryBuilder::default();
+            let mut reader = MiniEvents::new(ActionPattern::of(None)?);
+            let report = entry.stream(&Limits::default(), &mut |part| {
+                match part {
+                    Part::Field { key, value } => builder.field(key, value),
+                    Part::Message { message, .. } => {
+                        builder.message(&message);
+                        reader.message(&message, &mut |event| events.push(event));
+                    }
+                }
+                ControlFlow::Continue(())
+            });
+            report.map(|report| builder.finish(&report))
+        }
+    }
+    .map_err(|error| error.to_string())?;
+    Ok(Experience {
+        instance_id: entry.id().clone(),
+        issue: summary.issue.ok_or_else(|| format!("{}: it holds no issue text", entry.path().display()))?,
+        patch: summary.submission,
+        exit_status: summary.exit_status,
+        outcome: entry.resolved(),
+        events,
+    })
 }
 
 #[cfg(test)]

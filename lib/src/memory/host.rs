@@ -2,8 +2,9 @@
 //!
 //! It gives a system one target's eligible history in chronological order, withholds what the system does not declare,
 //! freezes the store and watches its digest, checks every delivery (sources, number of records, tokens, paths), renders
-//! the block and counts costs. Each target gets a store of its own: sharing one would save few builds (VibeMemBench has
-//! 111 targets in 90 repositories) and would need a proof for each system that the future does not shine through.
+//! the block and counts costs. Each target gets a store of its own, made of its own history; what a run taught is taken
+//! from a [`Shelf`] where it stands there. One store may serve several targets ([`Host::retarget`]) only where the system
+//! says that nothing but eligible records shines through.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
@@ -11,11 +12,12 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use super::shelf::{Chain, Shelf};
 use super::{
-    BlockTemplate, Budget, Costed, Delivery, Experience, Feedback, MemoryError, MemoryFile, MemorySystem,
-    Query, Record, Retrieval, Scope, Store, estimate_tokens,
+    BlockTemplate, Budget, Costed, Delivery, Description, Experience, Feedback, Held, LearnsFrom,
+    MemoryError, MemoryFile, MemorySystem, Query, Record, Retrieval, Scope, Store, estimate_tokens,
 };
-use crate::dataset::History;
+use crate::dataset::{History, OtherRepositories};
 use crate::llm::Cost;
 use crate::task::InstanceId;
 
@@ -34,6 +36,12 @@ pub(super) trait Experiences: Sync {
     /// # Errors
     /// What happened, with the path.
     fn read(&self, id: &InstanceId, with_events: bool) -> Result<Experience, String>;
+
+    /// Hex SHA-256 of what the run is read from, and its outcome, where one is recorded.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    fn digest(&self, id: &InstanceId) -> Result<(String, Option<bool>), String>;
 }
 
 /// How a condition uses its memory system.
@@ -49,12 +57,23 @@ pub struct Setup {
     pub template: BlockTemplate,
 }
 
+impl Setup {
+    /// A retrieval outside a study.
+    pub fn plain(budget: Budget) -> Self {
+        Self { condition: "memory".into(), seed: 0, budget, template: BlockTemplate::default() }
+    }
+}
+
 /// A memory system with a frozen store for one target.
 pub struct Host {
     system: Box<dyn MemorySystem>,
-    name: String,
+    about: Description,
     target: InstanceId,
+    /// What the store was built from.
+    ingested: BTreeSet<InstanceId>,
     eligible: BTreeSet<InstanceId>,
+    /// The eligible runs of the present target, where the store holds others too.
+    as_of: Option<Vec<InstanceId>>,
     setup: Setup,
     store: Store,
     build: Cost,
@@ -105,11 +124,23 @@ pub struct Retrieved {
     pub retrieve: Cost,
 }
 
+impl Injection {
+    /// As many records and tokens as this holds: the budget of a control arm that matches it. What has no records (a
+    /// system's own text, files) counts as one.
+    pub fn dose(&self) -> Budget {
+        let tokens = self.records.iter().map(|record| record.tokens).sum();
+        match self.records.len() {
+            0 => Budget { records: 1, tokens: self.injected_tokens },
+            records => Budget { records, tokens },
+        }
+    }
+}
+
 impl Retrieved {
-    /// Of a study that names no history: there was nothing to ask.
-    pub fn without_history() -> Self {
-        let store = Store { digest: String::new(), records: 0, bytes: 0 };
-        let outcome = Outcome::Abstained { reason: "the study names no history".into() };
+    /// Where no system was asked.
+    pub fn abstained(reason: String) -> Self {
+        let store = Store { digest: String::new(), records: 0, bytes: 0, unusable: 0 };
+        let outcome = Outcome::Abstained { reason };
         Self { outcome, store, eligible: 0, build: Cost::ZERO, retrieve: Cost::ZERO }
     }
 }
@@ -124,7 +155,32 @@ impl Host {
         history: &History,
         setup: Setup,
     ) -> Result<Self, MemoryError> {
-        Self::build_from(system, history, setup).await
+        Self::build_from(system, history, setup, None).await
+    }
+
+    /// As [`Host::build`]; what runs taught is taken from the shelf, or put there.
+    ///
+    /// # Errors
+    /// As [`Host::build`], and where the shelf cannot be used.
+    pub async fn build_on(
+        shelf: &mut Shelf,
+        system: Box<dyn MemorySystem>,
+        history: &History,
+        setup: Setup,
+    ) -> Result<Self, MemoryError> {
+        Self::build_from(system, history, setup, Some(shelf)).await
+    }
+
+    /// As [`Host::build`], for a control arm that learns from other repositories alone.
+    ///
+    /// # Errors
+    /// As [`Host::build`]; and where the system learns from the target's own repository.
+    pub async fn build_control(
+        system: Box<dyn MemorySystem>,
+        others: &OtherRepositories,
+        setup: Setup,
+    ) -> Result<Self, MemoryError> {
+        Self::build_from(system, others, setup, None).await
     }
 
     /// As [`Host::build`], from whatever offers experiences: for the conformance checks and tests of this module.
@@ -132,35 +188,53 @@ impl Host {
         mut system: Box<dyn MemorySystem>,
         history: &dyn Experiences,
         setup: Setup,
+        mut shelf: Option<&mut Shelf>,
     ) -> Result<Self, MemoryError> {
         let about = system.describe();
         let target = history.target().clone();
         let order = history.eligible();
-        let eligible = check_history(&target, &order)?;
+        let eligible = check_history(&target, &order, about.learns_from)?;
         let scope = Scope { condition: setup.condition.clone(), target: target.clone(), seed: setup.seed };
         let mut build = Cost::ZERO;
         spend(&mut build, Instant::now(), system.prepare(&scope).await?);
+        let mut taken = Take { about: &about, history, chain: Chain::new(about.order_sensitive) };
+        let mut ahead = None;
         for origin in order.iter().filter(|_| about.ingests) {
-            let started = Instant::now();
-            let read = history.read(origin, about.reads_events).and_then(|read| same_run(origin, read));
-            let mut experience = read.map_err(|reason| MemoryError::History {
-                target: target.clone(),
-                origin: origin.clone(),
-                reason,
-            })?;
-            if !about.uses_outcome {
-                experience.outcome = None;
-            }
-            if !about.reads_events {
-                experience.events.clear();
-            }
-            spend(&mut build, started, system.ingest(&experience).await?);
+            let cost = match shelf.as_deref_mut() {
+                Some(shelf) => taken.from_shelf(shelf, system.as_mut(), origin, &mut ahead).await?,
+                None => taken.ingest(system.as_mut(), origin).await?,
+            };
+            build = build.plus(cost);
         }
+        taken.take_back(system.as_mut(), ahead)?;
         let started = Instant::now();
         spend(&mut build, started, system.flush().await?);
         let started = Instant::now();
         let store = spend(&mut build, started, system.freeze().await?);
-        Ok(Self { system, name: about.name, target, eligible, setup, store, build })
+        let ingested = eligible.clone();
+        Ok(Self { system, about, target, ingested, eligible, as_of: None, setup, store, build })
+    }
+
+    /// Turns to another target whose history the store holds, without building it again.
+    ///
+    /// # Errors
+    /// Where the system does not say that one store may serve several targets, or the history holds a run that was not
+    /// taken in.
+    pub fn retarget(&mut self, history: &History) -> Result<(), MemoryError> {
+        if !self.about.shared_index {
+            return Err(MemoryError::NotShared { system: self.about.name.clone() });
+        }
+        let order = Experiences::eligible(history);
+        let eligible = check_history(history.target(), &order, self.about.learns_from)?;
+        if let Some(origin) = order.iter().find(|id| !self.ingested.contains(*id)) {
+            return Err(MemoryError::History {
+                target: history.target().clone(),
+                origin: origin.clone(),
+                reason: "the store was built without it".into(),
+            });
+        }
+        (self.target, self.eligible, self.as_of) = (history.target().clone(), eligible, Some(order));
+        Ok(())
     }
 
     /// What the frozen store holds.
@@ -168,7 +242,16 @@ impl Host {
         &self.store
     }
 
-    /// What building it cost: the system's model calls, and the seconds of reading, ingestion and freezing.
+    /// What the store holds of eligible runs, for people.
+    pub fn held(&self) -> Vec<Held> {
+        let mut held = self.system.held();
+        held.retain(|held| held.sources.iter().all(|source| self.eligible.contains(source)));
+        held
+    }
+
+    /// What building it cost: the system's model calls, and the seconds of reading, ingestion and freezing. What a run
+    /// taught that was taken from a shelf counts at what it cost when it was put there: as if the store had been built
+    /// for this target alone.
     pub fn build_cost(&self) -> Cost {
         self.build
     }
@@ -185,11 +268,12 @@ impl Host {
         }
         let started = Instant::now();
         let mut retrieve = Cost::ZERO;
-        let answer = spend(&mut retrieve, started, self.system.retrieve(query, self.setup.budget).await?);
+        let query = Query { as_of: self.as_of.clone(), ..query.clone() };
+        let answer = spend(&mut retrieve, started, self.system.retrieve(&query, self.setup.budget).await?);
         let after = self.system.store()?;
         if after.digest != self.store.digest {
             let (before, after) = (self.store.digest.clone(), after.digest);
-            return Err(MemoryError::StoreChanged { system: self.name.clone(), before, after });
+            return Err(MemoryError::StoreChanged { system: self.about.name.clone(), before, after });
         }
         let outcome = match answer {
             Retrieval::Abstain { reason } => Outcome::Abstained { reason },
@@ -218,7 +302,7 @@ impl Host {
     /// Where the system fails or the folder cannot be written.
     pub async fn snapshot(&mut self, folder: &Path) -> Result<Cost, MemoryError> {
         let started = Instant::now();
-        let system = self.name.clone();
+        let system = self.about.name.clone();
         let failed =
             |reason: String| MemoryError::System { system: system.clone(), call: "snapshot", reason };
         let parent = folder.parent().ok_or_else(|| failed(format!("{} has no parent", folder.display())))?;
@@ -252,7 +336,7 @@ impl Host {
     }
 
     fn accept(&self, mut delivery: Delivery) -> Result<Injection, MemoryError> {
-        let unusable = |reason: String| MemoryError::Delivery { system: self.name.clone(), reason };
+        let unusable = |reason: String| MemoryError::Delivery { system: self.about.name.clone(), reason };
         let sources = self.check_sources(&delivery)?;
         for record in &mut delivery.records {
             record.tokens = estimate_tokens(&record.text);
@@ -281,10 +365,17 @@ impl Host {
     fn check_sources(&self, delivery: &Delivery) -> Result<Vec<InstanceId>, MemoryError> {
         let of_records = delivery.records.iter().map(|record| &record.source);
         let sources: BTreeSet<&InstanceId> = of_records.chain(&delivery.sources).collect();
-        match sources.iter().find(|source| !self.eligible.contains(**source)) {
+        let allowed = |source: &InstanceId| match self.about.learns_from {
+            LearnsFrom::History => self.eligible.contains(source),
+            LearnsFrom::EarlierTasks => {
+                source.same_repo(&self.target) && source.number() < self.target.number()
+            }
+            LearnsFrom::OtherRepositories => !source.same_repo(&self.target),
+        };
+        match sources.iter().find(|source| !allowed(source)) {
             None => Ok(sources.into_iter().cloned().collect()),
             Some(&origin) => Err(MemoryError::CausalViolation {
-                system: self.name.clone(),
+                system: self.about.name.clone(),
                 target: self.target.clone(),
                 origin: origin.clone(),
             }),
@@ -295,20 +386,94 @@ impl Host {
         if got <= allowed {
             return Ok(());
         }
-        Err(MemoryError::OverBudget { system: self.name.clone(), got, allowed, unit })
+        Err(MemoryError::OverBudget { system: self.about.name.clone(), got, allowed, unit })
+    }
+}
+
+/// Takes runs in, from the history or from a shelf.
+struct Take<'a> {
+    about: &'a Description,
+    history: &'a dyn Experiences,
+    chain: Chain,
+}
+
+/// What stands on the shelf for a run, not taken back yet: of a store whose state mixes runs only the last one counts.
+type Ahead = Option<(InstanceId, serde_json::Value)>;
+
+impl Take<'_> {
+    /// Reads a run, without what the system does not declare that it reads.
+    fn read(&self, origin: &InstanceId) -> Result<Experience, MemoryError> {
+        let read = self.history.read(origin, self.about.reads_events).and_then(|read| same_run(origin, read));
+        let mut experience = read.map_err(|reason| self.unreadable(origin, reason))?;
+        if !self.about.uses_outcome {
+            experience.outcome = None;
+        }
+        if !self.about.reads_events {
+            experience.events.clear();
+        }
+        Ok(experience)
+    }
+
+    fn unreadable(&self, origin: &InstanceId, reason: String) -> MemoryError {
+        MemoryError::History { target: self.history.target().clone(), origin: origin.clone(), reason }
+    }
+
+    async fn from_shelf(
+        &mut self,
+        shelf: &mut Shelf,
+        system: &mut dyn MemorySystem,
+        origin: &InstanceId,
+        ahead: &mut Ahead,
+    ) -> Result<Cost, MemoryError> {
+        let (content, outcome) =
+            self.history.digest(origin).map_err(|reason| self.unreadable(origin, reason))?;
+        let key = self.chain.next(origin, &content, outcome.filter(|_| self.about.uses_outcome));
+        if let Some((saved, cost)) = shelf.get(&key)? {
+            if self.about.order_sensitive {
+                *ahead = Some((origin.clone(), saved));
+            } else {
+                system.load(origin, saved)?;
+            }
+            return Ok(cost);
+        }
+        self.take_back(system, ahead.take())?;
+        let cost = self.ingest(system, origin).await?;
+        if let Some(saved) = system.saved(origin)? {
+            shelf.put(&key, origin, &saved, cost)?;
+        }
+        Ok(cost)
+    }
+
+    async fn ingest(&self, system: &mut dyn MemorySystem, origin: &InstanceId) -> Result<Cost, MemoryError> {
+        let started = Instant::now();
+        let mut cost = Cost::ZERO;
+        spend(&mut cost, started, system.ingest(&self.read(origin)?).await?);
+        Ok(cost)
+    }
+
+    fn take_back(&self, system: &mut dyn MemorySystem, ahead: Ahead) -> Result<(), MemoryError> {
+        ahead.map_or(Ok(()), |(origin, saved)| system.load(&origin, saved))
     }
 }
 
 /// Checks a history before anything of it is read.
-fn check_history(target: &InstanceId, order: &[InstanceId]) -> Result<BTreeSet<InstanceId>, MemoryError> {
+fn check_history(
+    target: &InstanceId,
+    order: &[InstanceId],
+    learns_from: LearnsFrom,
+) -> Result<BTreeSet<InstanceId>, MemoryError> {
     let mut eligible = BTreeSet::new();
     for origin in order {
         let refuse =
             |reason| MemoryError::NotEligible { target: target.clone(), origin: origin.clone(), reason };
-        if !origin.same_repo(target) {
-            return Err(refuse("of another repository"));
+        match (learns_from, origin.same_repo(target)) {
+            (LearnsFrom::OtherRepositories, true) => return Err(refuse("of the target's own repository")),
+            (LearnsFrom::History | LearnsFrom::EarlierTasks, false) => {
+                return Err(refuse("of another repository"));
+            }
+            _ => {}
         }
-        if origin.number() == target.number() {
+        if origin.same_repo(target) && origin.number() == target.number() {
             return Err(refuse("the target's own run"));
         }
         if !eligible.insert(origin.clone()) {

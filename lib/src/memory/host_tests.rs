@@ -6,7 +6,19 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::dataset::{Chronology, HistoryStore, MergeDates};
-use crate::memory::{Bm25, Description, MemorySystem, Off, Target, conformance};
+use crate::memory::{Description, MemorySystem, Resources, Target, conformance, open};
+
+fn opened(name: &str) -> Box<dyn MemorySystem> {
+    open(name, &serde_json::Value::Null, &Resources::default()).unwrap()
+}
+
+fn off() -> Box<dyn MemorySystem> {
+    opened("off")
+}
+
+fn bm25() -> Box<dyn MemorySystem> {
+    opened("bm25")
+}
 
 fn id(text: &str) -> InstanceId {
     InstanceId::parse(text).unwrap()
@@ -33,6 +45,10 @@ impl Experiences for Disk {
     fn read(&self, id: &InstanceId, _with_events: bool) -> Result<Experience, String> {
         self.runs.iter().find(|run| run.instance_id == *id).cloned().ok_or_else(|| "gone".into())
     }
+
+    fn digest(&self, id: &InstanceId) -> Result<(String, Option<bool>), String> {
+        self.read(id, true).map(|run| (run.issue, run.outcome))
+    }
 }
 
 /// A history that offers what it is told to.
@@ -49,6 +65,10 @@ impl Experiences for Claims {
 
     fn read(&self, _id: &InstanceId, _with_events: bool) -> Result<Experience, String> {
         self.2.first().cloned().ok_or_else(|| "x.traj.json: no such file".into())
+    }
+
+    fn digest(&self, id: &InstanceId) -> Result<(String, Option<bool>), String> {
+        self.read(id, true).map(|run| (run.issue, run.outcome))
     }
 }
 
@@ -81,7 +101,7 @@ fn a_study_may_build_and_ask_on_any_thread() {
     fn sendable<T: Send>(_: T) {}
     let disk = Disk { target: id("acme__widget-3"), runs: Vec::new() };
     sendable(async {
-        let mut host = Host::build_from(Box::new(Off), &disk, setup(Budget::default())).await?;
+        let mut host = Host::build_from(off(), &disk, setup(Budget::default()), None).await?;
         host.retrieve(&query("a")).await
     });
 }
@@ -98,7 +118,7 @@ struct Scripted {
 #[async_trait]
 impl MemorySystem for Scripted {
     fn describe(&self) -> Description {
-        Description { name: "scripted".into(), ingests: true, ..Off.describe() }
+        Description { name: "scripted".into(), ingests: true, ..Description::built_in("scripted") }
     }
 
     async fn prepare(&mut self, _scope: &Scope) -> Result<Costed<()>, MemoryError> {
@@ -122,7 +142,7 @@ impl MemorySystem for Scripted {
     }
 
     fn store(&self) -> Result<Store, MemoryError> {
-        Ok(Store { digest: self.writes.to_string(), records: 0, bytes: 0 })
+        Ok(Store { digest: self.writes.to_string(), records: 0, bytes: 0, unusable: 0 })
     }
 
     async fn retrieve(&mut self, _query: &Query, _budget: Budget) -> Result<Costed<Retrieval>, MemoryError> {
@@ -148,7 +168,7 @@ impl MemorySystem for Scripted {
 }
 
 fn record(source: &str, text: &str) -> Record {
-    Record { source: id(source), score: None, text: text.into(), tokens: 0 }
+    Record { id: None, source: id(source), score: None, why: None, text: text.into(), tokens: 0 }
 }
 
 async fn answer(system: Scripted, budget: Budget) -> Result<Retrieved, String> {
@@ -156,7 +176,7 @@ async fn answer(system: Scripted, budget: Budget) -> Result<Retrieved, String> {
         target: id("acme__widget-7"),
         runs: vec![run(1, "a"), run(5, "b"), run(7, "own"), run(9, "later")],
     };
-    let built = Host::build_from(Box::new(system), &disk, setup(budget)).await;
+    let built = Host::build_from(Box::new(system), &disk, setup(budget), None).await;
     let mut host = built.map_err(|error| error.to_string())?;
     host.retrieve(&query("anything")).await.map_err(|error| error.to_string())
 }
@@ -167,7 +187,7 @@ async fn delivered(delivery: Delivery, budget: Budget) -> Result<Retrieved, Stri
 
 #[tokio::test]
 async fn off_conforms() {
-    assert_eq!(conformance::check(&|| Box::new(Off), false).await, Vec::<String>::new());
+    assert_eq!(conformance::check(&|| off(), false).await, Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -234,7 +254,7 @@ async fn ingests_in_order_and_withholds_what_is_not_declared() {
     let runs = vec![run(5, "b"), run(10, "later"), run(1, "a"), run(7, "own")];
     let disk = Disk { target: id("acme__widget-7"), runs };
     let system = Scripted { seen: Some(seen), ..Scripted::default() };
-    Host::build_from(Box::new(system), &disk, setup(Budget::default())).await.unwrap();
+    Host::build_from(Box::new(system), &disk, setup(Budget::default()), None).await.unwrap();
     let seen = seen.lock().unwrap();
     assert_eq!(seen.iter().map(|run| run.instance_id.number()).collect::<Vec<_>>(), [1, 5]);
     assert!(seen.iter().all(|run| run.outcome.is_none() && run.events.is_empty()));
@@ -251,21 +271,23 @@ async fn refuses_a_history_that_lies() {
         (vec![one], run(9, "x"), "it holds the run of acme__widget-9"),
     ] {
         let history = Claims(target.clone(), claims, vec![holds]);
-        let built = Host::build_from(Box::new(Scripted::default()), &history, setup(Budget::default())).await;
+        let built =
+            Host::build_from(Box::new(Scripted::default()), &history, setup(Budget::default()), None).await;
         let error = built.err().expect("refused").to_string();
         assert!(error.contains(expected), "{error}");
     }
     let unreadable = Claims(target, vec![id("acme__widget-1")], Vec::new());
-    let built = Host::build_from(Box::new(Scripted::default()), &unreadable, setup(Budget::default())).await;
+    let built =
+        Host::build_from(Box::new(Scripted::default()), &unreadable, setup(Budget::default()), None).await;
     assert!(built.err().expect("refused").to_string().contains("x.traj.json: no such file"));
     // a system that learns from nothing costs no reading
-    assert!(Host::build_from(Box::new(Off), &unreadable, setup(Budget::default())).await.is_ok());
+    assert!(Host::build_from(off(), &unreadable, setup(Budget::default()), None).await.is_ok());
 }
 
 #[tokio::test]
 async fn answers_only_for_its_target() {
     let disk = Disk { target: id("acme__widget-3"), runs: vec![run(1, "a")] };
-    let mut host = Host::build_from(Box::new(Off), &disk, setup(Budget::default())).await.unwrap();
+    let mut host = Host::build_from(off(), &disk, setup(Budget::default()), None).await.unwrap();
     let error = host.retrieve(&query("a")).await.unwrap_err().to_string();
     assert!(error.contains("built for acme__widget-3 and asked for acme__widget-7"), "{error}");
 }
@@ -275,8 +297,8 @@ async fn a_snapshot_appears_whole_and_replaces_the_old_one() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().join("c/acme__widget/acme__widget-7");
     let disk = Disk { target: id("acme__widget-7"), runs: vec![run(1, "the reader")] };
-    for system in [Box::new(Scripted::default()) as Box<dyn MemorySystem>, Box::new(Bm25::default())] {
-        let mut host = Host::build_from(system, &disk, setup(Budget::default())).await.unwrap();
+    for system in [Box::new(Scripted::default()) as Box<dyn MemorySystem>, bm25()] {
+        let mut host = Host::build_from(system, &disk, setup(Budget::default()), None).await.unwrap();
         host.snapshot(&at).await.unwrap();
     }
     let mut names: Vec<_> =
@@ -321,7 +343,7 @@ proptest! {
             query.target.instance_id = target;
             runtime.block_on(async {
                 let budget = Budget { records: 10, tokens: 2000 };
-                let mut host = Host::build(Box::new(Bm25::default()), &history, setup(budget)).await.unwrap();
+                let mut host = Host::build(bm25(), &history, setup(budget)).await.unwrap();
                 let found = host.retrieve(&query).await.unwrap();
                 (found.outcome, found.store, found.eligible)
             })

@@ -6,18 +6,28 @@
 //!
 //! - [`MemorySystem`]: the trait, of the same shape as the protocol that systems outside this process speak.
 //! - [`host`]: ingestion in chronological order, freezing, retrieval, checks, the injected block.
-//! - [`open`]: the registry of built-in systems: `off` and `bm25`.
+//! - [`open`]: the registry of built-in systems; [`describe`] says what each is and what can be set.
+//! - `bank/` and `notebook/`: stores of records that each derive from one run, and of one text that all runs shape.
+//! - `systems/`: one small module a system.
+//! - `distil/`: what a run is boiled down to, by rules and by a model.
+//! - [`shelf`]: what stores learnt, on disk, so that no run is taken in twice; [`index`]: a folder of shelves, one a
+//!   repository, for any target.
 //! - [`conformance`]: checks that every system must pass, for ours and for third parties'.
 
 pub mod host;
 pub mod conformance;
+pub mod index;
+pub mod shelf;
+mod bank;
 mod block;
-mod bm25;
+mod changes;
+mod distil;
 mod error;
 mod history;
-mod off;
+mod notebook;
 mod record;
 mod registry;
+mod systems;
 mod tokenize;
 
 use std::path::Path;
@@ -30,11 +40,10 @@ use crate::llm::Cost;
 use crate::task::{InstanceId, SolverView};
 use crate::trajectory::Event;
 
+pub use bank::Ranking;
 pub use block::{BlockTemplate, DEFAULT_TEMPLATE};
-pub use bm25::{Bm25, Bm25Settings};
 pub use error::MemoryError;
-pub use off::Off;
-pub use registry::{Resources, SYSTEMS, open};
+pub use registry::{About, Needs, Resources, SYSTEMS, Setting, describe, open};
 
 /// A result and what models charged for it. Seconds are measured by the host, not reported by systems.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,11 +78,51 @@ pub struct Description {
     pub order_sensitive: bool,
     /// Whether the same input gives the same delivery, byte for byte.
     pub deterministic: bool,
-    /// Whether one index may serve several targets by an `as_of` bound. It may only where each record derives from one
-    /// trajectory and results *and scores* equal those of an index rebuilt from the eligible history. No built-in
-    /// system claims it: BM25's document frequencies and mean length are sums over all that is indexed, so a shared
-    /// index would let the future into the scores.
+    /// Whether one index may serve several targets by [`Query::as_of`]. It may only where each record derives from one
+    /// trajectory and results *and scores* equal those of an index rebuilt from the eligible history.
     pub shared_index: bool,
+    /// Which runs its deliveries may derive from.
+    #[serde(default)]
+    pub learns_from: LearnsFrom,
+    /// What embeds its records and queries, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedder: Option<String>,
+    /// The model that it asks while it learns, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+/// Which runs a system's deliveries may derive from; the host refuses others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LearnsFrom {
+    /// The target's history.
+    #[default]
+    History,
+    /// Earlier tasks of the target's repository, whether or not the history holds their runs (published records).
+    EarlierTasks,
+    /// Other repositories alone: a control arm.
+    OtherRepositories,
+}
+
+impl Description {
+    /// A built-in system of this version that learns from issue and patch of each run by itself and is deterministic; the
+    /// fields that differ are set by whoever asks.
+    pub fn built_in(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            ingests: true,
+            uses_outcome: false,
+            reads_events: false,
+            order_sensitive: false,
+            deterministic: true,
+            shared_index: true,
+            learns_from: LearnsFrom::History,
+            embedder: None,
+            model: None,
+        }
+    }
 }
 
 /// The empty namespace that a system is given: one target under one condition.
@@ -163,12 +212,15 @@ pub struct Query {
     pub phase: Phase,
     /// The latest messages of the current run, for systems that look at them; empty at the start.
     pub recent: Vec<Turn>,
+    /// The runs that the target may learn from, where the store holds others too; set by the host alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<Vec<InstanceId>>,
 }
 
 impl Query {
     /// The question before the first step: the problem statement and nothing else.
     pub fn at_start(target: Target) -> Self {
-        Self { target, text: None, phase: Phase::Start, recent: Vec::new() }
+        Self { target, text: None, phase: Phase::Start, recent: Vec::new(), as_of: None }
     }
 
     /// The words to search with.
@@ -197,10 +249,16 @@ impl Default for Budget {
 /// One thing remembered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
+    /// Its name in the store, where the system names its records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// The run that it derives from.
     pub source: InstanceId,
     /// The system's own measure, higher is better; comparable within one retrieval only.
     pub score: Option<f64>,
+    /// Why it was chosen, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// What is injected, before quoting.
     pub text: String,
     /// Its length by [`estimate_tokens`]; the host counts again.
@@ -253,6 +311,20 @@ pub struct Store {
     pub records: u64,
     /// Bytes of text held.
     pub bytes: u64,
+    /// Runs from which nothing could be kept because a model's replies were unusable.
+    #[serde(default)]
+    pub unusable: u64,
+}
+
+/// Something that a store holds, for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// Its name in the store.
+    pub id: String,
+    /// The runs that it derives from.
+    pub sources: Vec<InstanceId>,
+    /// What would be injected of it.
+    pub text: String,
 }
 
 /// What a finished run says about what was delivered to it. The host never sends it in a frozen study.
@@ -270,6 +342,8 @@ pub struct Feedback {
 /// `freeze`, any number of `retrieve` and `store`, `snapshot`, `cleanup`; `prepare` again starts anew, also after a
 /// run that was killed in the middle.
 ///
+/// The calls that a system may have no use for do nothing by themselves.
+///
 /// An error never stands for "nothing found": that is [`Retrieval::Abstain`].
 #[async_trait]
 pub trait MemorySystem: Send {
@@ -277,16 +351,47 @@ pub trait MemorySystem: Send {
     fn describe(&self) -> Description;
 
     /// Starts an empty namespace; whatever was left in it is dropped.
-    async fn prepare(&mut self, scope: &Scope) -> Result<Costed<()>, MemoryError>;
+    async fn prepare(&mut self, _scope: &Scope) -> Result<Costed<()>, MemoryError> {
+        Ok(Costed::free(()))
+    }
 
     /// Takes in one earlier run.
-    async fn ingest(&mut self, experience: &Experience) -> Result<Costed<()>, MemoryError>;
+    async fn ingest(&mut self, _experience: &Experience) -> Result<Costed<()>, MemoryError> {
+        Ok(Costed::free(()))
+    }
+
+    /// What the store keeps of a run that was just ingested: the records that derive from it, or the state after it.
+    /// `None`: the system cannot say, and ingests again where it would have been loaded.
+    ///
+    /// # Errors
+    /// When it cannot be written as JSON.
+    fn saved(&self, _run: &InstanceId) -> Result<Option<Value>, MemoryError> {
+        Ok(None)
+    }
+
+    /// Takes back, in place of ingesting the run, what [`saved`](Self::saved) gave for it.
+    ///
+    /// # Errors
+    /// When it is not what this system saves.
+    fn load(&mut self, run: &InstanceId, _saved: Value) -> Result<(), MemoryError> {
+        let reason = format!("it cannot take back what it knew of {run}");
+        Err(MemoryError::System { system: self.describe().name, call: "load", reason })
+    }
+
+    /// What the store holds, for people; empty: the system cannot say.
+    fn held(&self) -> Vec<Held> {
+        Vec::new()
+    }
 
     /// Returns when all that was ingested can be found.
-    async fn flush(&mut self) -> Result<Costed<()>, MemoryError>;
+    async fn flush(&mut self) -> Result<Costed<()>, MemoryError> {
+        Ok(Costed::free(()))
+    }
 
     /// Ends writing: `ingest` fails from here on.
-    async fn freeze(&mut self) -> Result<Costed<Store>, MemoryError>;
+    async fn freeze(&mut self) -> Result<Costed<Store>, MemoryError> {
+        self.store().map(Costed::free)
+    }
 
     /// What the frozen store holds now. The host compares it around retrievals.
     fn store(&self) -> Result<Store, MemoryError>;
@@ -300,13 +405,23 @@ pub trait MemorySystem: Send {
     }
 
     /// Writes what it knows into an existing empty folder, for people and for the study's record.
-    async fn snapshot(&mut self, folder: &Path) -> Result<Costed<()>, MemoryError>;
+    async fn snapshot(&mut self, _folder: &Path) -> Result<Costed<()>, MemoryError> {
+        Ok(Costed::free(()))
+    }
 
     /// Drops the namespace.
-    async fn cleanup(&mut self) -> Result<Costed<()>, MemoryError>;
+    async fn cleanup(&mut self) -> Result<Costed<()>, MemoryError> {
+        Ok(Costed::free(()))
+    }
 }
+
+/// Where files of file-style memories lie in a sandbox: outside the repository, so that they are no part of any patch.
+pub const MEMORY_FOLDER: &str = "/mnt/memory";
 
 /// Tokens of a text where no tokenizer is known: a quarter of its characters, rounded up.
 pub fn estimate_tokens(text: &str) -> u64 {
     (text.chars().count() as u64).div_ceil(4)
 }
+
+#[cfg(test)]
+mod tests;

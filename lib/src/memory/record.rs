@@ -1,80 +1,27 @@
-//! What of an earlier run is searched, and what of it is shown.
+//! How a record's texts fit their room, and a run as it was as a record.
 
+use super::changes::Changes;
 use super::{Experience, estimate_tokens};
 
-/// The files and changed lines of a unified diff.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Changes {
-    /// Paths after the change (before it, where a file was deleted), in order, each once.
-    pub files: Vec<String>,
-    /// Added and removed lines without their sign.
-    pub lines: Vec<String>,
-}
-
-/// Reads a diff leniently: what is no diff gives no changes. Context lines are left out, so that a record is found by
-/// what a run changed and not by where.
-pub(super) fn changes(patch: &str) -> Changes {
-    let mut found = Changes::default();
-    let (mut old_left, mut new_left) = (0u64, 0u64);
-    let mut before = "";
-    for line in patch.lines() {
-        if old_left > 0 || new_left > 0 {
-            match line.bytes().next() {
-                Some(b'-') => old_left = old_left.saturating_sub(1),
-                Some(b'+') => new_left = new_left.saturating_sub(1),
-                Some(b'\\') => continue,
-                _ => {
-                    old_left = old_left.saturating_sub(1);
-                    new_left = new_left.saturating_sub(1);
-                    continue;
-                }
-            }
-            found.lines.push(line[1..].to_owned());
-        } else if let Some(path) = line.strip_prefix("--- ") {
-            before = path;
-        } else if let Some(path) = line.strip_prefix("+++ ") {
-            let path = if path.starts_with("/dev/null") { before } else { path };
-            let path = path.split('\t').next().unwrap_or(path);
-            let path = path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(path).to_owned();
-            if !found.files.contains(&path) {
-                found.files.push(path);
-            }
-        } else if let Some((old, new)) = hunk_lengths(line) {
-            (old_left, new_left) = (old, new);
-        }
-    }
-    found
-}
-
-/// The lengths in `@@ -start,old +start,new @@`; a missing length is 1.
-fn hunk_lengths(line: &str) -> Option<(u64, u64)> {
-    let mut ranges = line.strip_prefix("@@ ")?.split(' ');
-    let length = |range: &str| match range.split_once(',') {
-        Some((_, length)) => length.parse().ok(),
-        None => Some(1),
-    };
-    let old = length(ranges.next()?.strip_prefix('-')?)?;
-    let new = length(ranges.next()?.strip_prefix('+')?)?;
-    Some((old, new))
-}
-
-/// The text of a record: the issue, then the patch, each cut at its end so that both fit `tokens`.
-///
-/// The issue gets `issue_share` of the room and what the patch leaves of its own; the patch gets the rest.
-pub(super) fn text(experience: &Experience, tokens: u64, issue_share: f64) -> String {
+/// Two texts, each cut at its end so that both fit `tokens`: the first gets `head_share` of the room and what the second
+/// leaves of its own; the second gets the rest.
+pub(super) fn fit(head: &str, body: &str, tokens: u64, head_share: f64) -> String {
     let room = usize::try_from(tokens.saturating_mul(4)).unwrap_or(usize::MAX);
-    let issue = format!("Issue: {}", experience.issue.trim());
-    let patch = patch_part(experience);
-    let between = "\n\n";
+    let between = if head.is_empty() || body.is_empty() { "" } else { "\n\n" };
     let parts = room.saturating_sub(between.len());
     let length = |text: &str| text.chars().count();
-    let share = (parts as f64 * issue_share) as usize;
-    let issue_room = share.max(parts.saturating_sub(length(&patch)));
-    let issue = cut(&issue, issue_room);
-    let patch = cut(&patch, parts.saturating_sub(length(&issue)));
-    let text = if patch.is_empty() { issue } else { format!("{issue}{between}{patch}") };
+    let share = (parts as f64 * head_share) as usize;
+    let head = cut(head, share.max(parts.saturating_sub(length(body))));
+    let body = cut(body, parts.saturating_sub(length(&head)));
+    let text =
+        if head.is_empty() || body.is_empty() { head + &body } else { format!("{head}{between}{body}") };
     debug_assert!(estimate_tokens(&text) <= tokens, "{tokens} tokens: {text:?}");
     text
+}
+
+/// A run as it was: what its record shows first, and then.
+pub(super) fn issue_and_patch(experience: &Experience) -> (String, String) {
+    (format!("Issue: {}", experience.issue.trim()), patch_part(experience))
 }
 
 fn patch_part(experience: &Experience) -> String {
@@ -85,9 +32,9 @@ fn patch_part(experience: &Experience) -> String {
     let Some(patch) = experience.patch.as_deref().filter(|patch| !patch.trim().is_empty()) else {
         return format!("No patch was submitted.{ended}");
     };
-    let files = match changes(patch).files {
-        files if files.is_empty() => String::new(),
-        files => format!(" to {}", files.join(", ")),
+    let files = match Changes::of(patch).paths() {
+        paths if paths.is_empty() => String::new(),
+        paths => format!(" to {}", paths.join(", ")),
     };
     let body: Vec<&str> = patch
         .lines()
@@ -122,6 +69,11 @@ mod tests {
         @@ -1,3 +1,3 @@ def f():\n context\n--- old comment\n+new line\n end\n\
         diff --git a/gone.txt b/gone.txt\n--- a/gone.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-bye\n\\ No newline at end of file\n";
 
+    fn text(experience: &Experience, tokens: u64, share: f64) -> String {
+        let (issue, patch) = issue_and_patch(experience);
+        fit(&issue, &patch, tokens, share)
+    }
+
     fn experience(issue: &str, patch: Option<&str>) -> Experience {
         Experience {
             instance_id: InstanceId::parse("acme__widget-1").unwrap(),
@@ -131,14 +83,6 @@ mod tests {
             outcome: None,
             events: Vec::new(),
         }
-    }
-
-    #[test]
-    fn finds_files_and_changed_lines() {
-        let found = changes(PATCH);
-        assert_eq!(found.files, ["src/a.py", "gone.txt"]);
-        assert_eq!(found.lines, ["-- old comment", "new line", "bye"]);
-        assert_eq!(changes("no diff\n@@ -1,x +2,y @@\n+z"), Changes::default());
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! Words of issues and code: identifiers are split where people split them.
 
+/// Runs of letters and digits longer than this are no words.
+const LONGEST: usize = 64;
+
 /// English words that say nothing about a problem, and words that stand in every issue.
 const STOP_WORDS: [&str; 63] = [
     "a", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did", "do", "does",
@@ -9,20 +12,37 @@ const STOP_WORDS: [&str; 63] = [
     "while", "will", "with", "would", "you", "your",
 ];
 
-/// Splits text and code into lower-case words: `parseHTTPHeader2` gives `parse`, `http`, `header`, `2`;
+/// Hands over the words of text and code, lower-case: `parseHTTPHeader2` gives `parse`, `http`, `header`, `2`;
 /// `src/flat_map.rs` gives `src`, `flat`, `map`, `rs`. English stop words and single letters are left out, numbers are
-/// kept.
-pub(super) fn words(text: &str) -> Vec<String> {
-    text.split(|c: char| !c.is_alphanumeric())
-        .flat_map(split_identifier)
-        .map(str::to_lowercase)
-        .filter(|word| tells_something(word))
-        .collect()
+/// kept; what is longer than 64 bytes (keys, encoded data) is no word.
+pub(super) fn each_word(text: &str, mut on: impl FnMut(&str)) {
+    let mut lower = String::new();
+    for run in text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()) {
+        if run.len() > LONGEST {
+            continue;
+        }
+        each_part(run, |part| {
+            lower.clear();
+            if part.is_ascii() {
+                lower.push_str(part);
+                lower.make_ascii_lowercase();
+            } else {
+                lower.extend(part.chars().flat_map(char::to_lowercase));
+            }
+            if tells_something(&lower) {
+                on(&lower);
+            }
+        });
+    }
 }
 
 fn tells_something(word: &str) -> bool {
-    let single_letter = word.len() == 1 && !word.as_bytes()[0].is_ascii_digit();
-    !single_letter && STOP_WORDS.binary_search(&word).is_err()
+    match word.as_bytes() {
+        [only] => only.is_ascii_digit(),
+        // the longest stop word has seven letters
+        bytes if bytes.len() > 7 => true,
+        _ => STOP_WORDS.binary_search(&word).is_err(),
+    }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -44,25 +64,27 @@ fn kind(c: char) -> Kind {
 
 /// Cuts before an upper-case letter that follows a lower-case one, before the last upper-case letter of a run that a
 /// lower-case one follows, and between letters and digits.
-fn split_identifier(word: &str) -> Vec<&str> {
-    let chars: Vec<(usize, Kind)> = word.char_indices().map(|(at, c)| (at, kind(c))).collect();
-    let mut parts = Vec::new();
-    let mut start = 0;
-    for i in 1..chars.len() {
-        let (at, here) = chars[i];
-        let before = chars[i - 1].1;
-        let next = chars.get(i + 1).map(|&(_, kind)| kind);
-        let ends_acronym = before == Kind::Upper && here == Kind::Upper && next == Some(Kind::Lower);
-        let changes = before != here && !(before == Kind::Upper && here == Kind::Lower);
-        if ends_acronym || changes {
-            parts.push(&word[start..at]);
-            start = at;
+fn each_part<'t>(run: &'t str, mut on: impl FnMut(&'t str)) {
+    let (mut start, mut before) = (0, None::<(usize, Kind)>);
+    let mut before_that = None::<Kind>;
+    for (at, c) in run.char_indices() {
+        let here = kind(c);
+        if let Some((last_at, last)) = before {
+            let acronym_ended = before_that == Some(Kind::Upper)
+                && last == Kind::Upper
+                && here == Kind::Lower
+                && last_at > start;
+            let changes = last != here && !(last == Kind::Upper && here == Kind::Lower);
+            let cut = if acronym_ended { Some(last_at) } else { changes.then_some(at) };
+            if let Some(cut) = cut {
+                on(&run[start..cut]);
+                start = cut;
+            }
         }
+        before_that = before.map(|(_, kind)| kind);
+        before = Some((at, here));
     }
-    if start < word.len() {
-        parts.push(&word[start..]);
-    }
-    parts
+    on(&run[start..]);
 }
 
 #[cfg(test)]
@@ -70,6 +92,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        each_word(text, |word| words.push(word.to_owned()));
+        words
+    }
 
     #[test]
     fn stop_words_are_sorted() {
@@ -86,6 +114,7 @@ mod tests {
             ("UTF8 v2.10", "utf 8 2 10"),
             ("Größe ÄrgerÜber", "größe ärger über"),
             ("", ""),
+            ("HTTPServerX AbC ABCd", "http server ab ab cd"),
         ] {
             assert_eq!(words(text).join(" "), expected, "{text:?}");
         }

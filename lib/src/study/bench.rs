@@ -8,19 +8,22 @@ use serde_json::json;
 use super::design::{Design, Solver};
 use super::lock::{ConditionLock, Lock, TargetLock, digest, digest_file};
 use super::program::{self, Doors};
-use super::{Layout, StudyError, layout};
+use super::{Layout, StudyError, layout, systems};
 use crate::agent;
 use crate::context;
-use crate::dataset::{self, History, HistoryStore, MergeDates};
+use crate::dataset::{self, History, HistoryStore, MergeDates, OtherRepositories};
 use crate::grade::files::{json_bytes, write_new};
-use crate::llm::{Limiter, OnRetry, Secret, recorded_run};
-use crate::memory;
+use crate::llm::{Endpoint, Limiter, OnRetry, Secret, recorded_run};
+use crate::memory::{self, LearnsFrom};
 use crate::sandbox::environment::{Base, Settings};
 use crate::sandbox::{self, Mount};
 use crate::task::{InstanceId, Task};
 
 /// The lock's format.
 const LOCK_SCHEMA: u32 = 1;
+
+/// Runs of other repositories that a control arm draws from.
+const DRAWN: usize = 40;
 
 /// Looks up an environment variable that holds a key.
 pub type KeyLookup = Box<dyn Fn(&str) -> Option<String>>;
@@ -59,6 +62,8 @@ pub(super) struct Target {
     pub(super) task: Task,
     /// `None`: the study names no history.
     pub(super) history: Option<History>,
+    /// Runs of other repositories, where a condition is a control arm that draws from them.
+    pub(super) others: Option<OtherRepositories>,
 }
 
 impl Bench {
@@ -106,7 +111,9 @@ impl Bench {
             Some(program) => program::identity(program)?,
             None => digest_of(&loaded.config),
         };
-        let lock = lock(&design, own, label, &targets, &replays)?;
+        let limiter = Limiter::default();
+        let conditions = conditions(&design, &layout, &limiter)?;
+        let lock = lock(&design, own, label, &targets, &replays, conditions)?;
         Ok(Self {
             design,
             layout,
@@ -116,7 +123,7 @@ impl Bench {
             rooms: settings,
             targets,
             replays,
-            limiter: Limiter::default(),
+            limiter,
             on_retry: None,
             lock,
             warnings: loaded.warnings,
@@ -205,15 +212,16 @@ impl Bench {
     }
 }
 
-/// Gives solvers their addresses and keys.
+/// Gives solvers, and the models of memory systems, their addresses and keys.
 fn open_solvers(
     design: &mut Design,
     endpoints: &BTreeMap<String, String>,
     key: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(), StudyError> {
-    if let Some(unknown) = endpoints.keys().find(|name| !design.solvers.contains_key(*name)) {
-        let known = design.solvers.keys().cloned().collect::<Vec<_>>().join(", ");
-        let reason = format!("is not in the study; its solvers are {known}");
+    let named = |name: &String| design.solvers.contains_key(name) || design.models.contains_key(name);
+    if let Some(unknown) = endpoints.keys().find(|name| !named(name)) {
+        let known = design.solvers.keys().chain(design.models.keys()).cloned().collect::<Vec<_>>().join(", ");
+        let reason = format!("is not in the study; its solvers and models are {known}");
         return Err(StudyError::Solver { solver: unknown.clone(), reason });
     }
     for (name, solver) in &mut design.solvers {
@@ -221,17 +229,25 @@ fn open_solvers(
         if let Some(address) = endpoints.get(name) {
             endpoint.base_url.clone_from(address);
         }
-        if let Some(variable) = &endpoint.api_key_env {
-            let value =
-                key(variable).filter(|value| !value.is_empty()).ok_or_else(|| StudyError::Solver {
-                    solver: name.clone(),
-                    reason: format!(
-                        "its key is expected in the environment variable {variable}, which is not set"
-                    ),
-                })?;
-            endpoint.api_key = Some(Secret::new(value));
-        }
+        let wrong = |reason| StudyError::Solver { solver: name.clone(), reason };
+        open_endpoint(endpoint, key).map_err(wrong)?;
     }
+    for (name, endpoint) in &mut design.models {
+        if let Some(address) = endpoints.get(name) {
+            endpoint.base_url.clone_from(address);
+        }
+        let wrong = |reason| StudyError::Solver { solver: name.clone(), reason };
+        open_endpoint(endpoint, key).map_err(wrong)?;
+    }
+    Ok(())
+}
+
+/// Gives an endpoint its key.
+fn open_endpoint(endpoint: &mut Endpoint, key: &dyn Fn(&str) -> Option<String>) -> Result<(), String> {
+    let Some(variable) = &endpoint.api_key_env else { return Ok(()) };
+    let value = key(variable).filter(|value| !value.is_empty());
+    let missing = || format!("its key is expected in the environment variable {variable}, which is not set");
+    endpoint.api_key = Some(Secret::new(value.ok_or_else(missing)?));
     Ok(())
 }
 
@@ -269,6 +285,11 @@ fn targets(
 ) -> Result<BTreeMap<InstanceId, Target>, StudyError> {
     let store = design.history.as_deref().map(HistoryStore::open).transpose()?;
     let dates = MergeDates::from_tasks(tasks.values());
+    let none = HistoryStore::default();
+    let draws = design.conditions.values().any(|condition| {
+        memory::describe(&condition.memory)
+            .is_ok_and(|about| about.learns_from == LearnsFrom::OtherRepositories)
+    });
     let wanted: Vec<InstanceId> = match design.targets.as_slice() {
         [] => tasks.keys().cloned().collect(),
         named => named.to_vec(),
@@ -283,7 +304,9 @@ fn targets(
             .as_ref()
             .map(|store| History::for_target(store, &id, design.chronology, &dates))
             .transpose()?;
-        targets.insert(id, Target { task, history });
+        let drawn_from = store.as_ref().unwrap_or(&none);
+        let others = draws.then(|| OtherRepositories::draw(drawn_from, &id, DRAWN, design.stats.seed));
+        targets.insert(id, Target { task, history, others });
     }
     Ok(targets)
 }
@@ -303,6 +326,7 @@ fn lock(
     sandbox: String,
     targets: &BTreeMap<InstanceId, Target>,
     replays: &BTreeMap<String, PathBuf>,
+    conditions: BTreeMap<String, ConditionLock>,
 ) -> Result<Lock, StudyError> {
     let mut hashes = Hashes::default();
     let mut locked = BTreeMap::new();
@@ -310,7 +334,10 @@ fn lock(
         let entries = target.history.iter().flat_map(History::entries);
         let history = entries.map(|entry| Ok((entry.id().clone(), hashes.of(entry.path())?)));
         let history = history.collect::<Result<_, StudyError>>()?;
-        locked.insert(id.clone(), TargetLock { task: digest_of(&target.task), history });
+        let others = target.others.iter().flat_map(OtherRepositories::entries);
+        let others = others.map(|entry| Ok((entry.id().clone(), hashes.of(entry.path())?)));
+        let others = others.collect::<Result<_, StudyError>>()?;
+        locked.insert(id.clone(), TargetLock { task: digest_of(&target.task), history, others });
     }
     let mut recorded = BTreeMap::new();
     for (solver, folder) in replays {
@@ -327,7 +354,7 @@ fn lock(
         agent,
         sandbox,
         targets: locked,
-        conditions: conditions(design)?,
+        conditions,
         replays: recorded,
         images: BTreeMap::new(),
     })
@@ -345,6 +372,13 @@ fn fixed_part(design: &Design) -> serde_json::Value {
         }
         // what they hold goes into the agent's digest, wherever they lie
         study.get_mut("agent").and_then(|agent| agent.as_object_mut()).map(|agent| agent.remove("mounts"));
+        for model in
+            study.get_mut("models").and_then(|m| m.as_object_mut()).into_iter().flat_map(|m| m.values_mut())
+        {
+            for place in ["base-url", "api-key-env", "max-in-flight"] {
+                model.as_object_mut().map(|model| model.remove(place));
+            }
+        }
         for solver in
             study.get_mut("solvers").and_then(|s| s.as_object_mut()).into_iter().flat_map(|s| s.values_mut())
         {
@@ -356,17 +390,19 @@ fn fixed_part(design: &Design) -> serde_json::Value {
     fixed
 }
 
-fn conditions(design: &Design) -> Result<BTreeMap<String, ConditionLock>, StudyError> {
+fn conditions(
+    design: &Design,
+    layout: &Layout,
+    limiter: &Limiter,
+) -> Result<BTreeMap<String, ConditionLock>, StudyError> {
     let mut conditions = BTreeMap::new();
     for (name, condition) in &design.conditions {
-        let settings = serde_json::Value::Object(condition.settings.clone());
-        let system = memory::open(&condition.memory, &settings, &memory::Resources::default())
-            .map_err(|error| StudyError::Memory { condition: name.clone(), reason: error.to_string() })?;
+        let about = systems::open(design, layout, limiter, name)?.describe();
         let difference = match condition.memory.as_str() {
             "off" => String::new(),
             _ => context::memory_section(Some(memory::DEFAULT_TEMPLATE)),
         };
-        conditions.insert(name.clone(), ConditionLock { system: json!(system.describe()), difference });
+        conditions.insert(name.clone(), ConditionLock { system: json!(about), difference });
     }
     Ok(conditions)
 }

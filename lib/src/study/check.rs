@@ -1,7 +1,7 @@
 //! What a study file may state: checked before anything is read or written.
 
 use super::design::{Design, Solver, check_mounts};
-use crate::llm::{Client, Limiter};
+use crate::llm::{Client, Endpoint, Limiter};
 use crate::sandbox::environment::Base;
 use crate::sandbox::images::is_host;
 
@@ -15,6 +15,7 @@ impl Design {
     /// What is wrong with the study, with the key that says so.
     pub(super) fn check(&self) -> Result<(), String> {
         self.check_grid()?;
+        self.check_memory()?;
         self.check_sandbox()?;
         for (name, solver) in &self.solvers {
             check_solver(solver).map_err(|reason| format!("solvers.{name}: {reason}"))?;
@@ -79,6 +80,33 @@ impl Design {
         Ok(())
     }
 
+    fn check_memory(&self) -> Result<(), String> {
+        for (name, endpoint) in &self.models {
+            check_endpoint(endpoint).map_err(|reason| format!("models.{name}: {reason}"))?;
+        }
+        for (name, condition) in &self.conditions {
+            let known = |what: &str, model: &Option<String>| match model {
+                Some(model) if !self.models.contains_key(model) => {
+                    Err(format!("conditions.{name}.{what}: there is no [models.{model}]"))
+                }
+                _ => Ok(()),
+            };
+            known("model", &condition.model)?;
+            known("embedder", &condition.embedder)?;
+            let Some(other) = &condition.matches else { continue };
+            match self.conditions.get(other) {
+                None => return Err(format!("conditions.{name}.match: {other:?} is no condition")),
+                Some(other) if other.matches.is_some() => {
+                    return Err(format!(
+                        "conditions.{name}.match: that condition matches another one itself"
+                    ));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
     fn check_sandbox(&self) -> Result<(), String> {
         let sandbox = &self.sandbox;
         Base::parse(&sandbox.base)?;
@@ -94,7 +122,13 @@ impl Design {
 }
 
 fn check_solver(solver: &Solver) -> Result<(), String> {
-    let Solver::Openai(endpoint) = solver else { return Ok(()) };
+    match solver {
+        Solver::Openai(endpoint) => check_endpoint(endpoint),
+        Solver::Replay { .. } => Ok(()),
+    }
+}
+
+fn check_endpoint(endpoint: &Endpoint) -> Result<(), String> {
     if endpoint.max_attempts == 0 {
         return Err("max-attempts: at least 1".into());
     }
@@ -104,5 +138,5 @@ fn check_solver(solver: &Solver) -> Result<(), String> {
     // the key may be missing while a finished study is only looked at
     let mut keyless = endpoint.clone();
     keyless.api_key_env = None;
-    Client::sharing(*keyless, &Limiter::default()).map(|_| ()).map_err(|error| error.to_string())
+    Client::sharing(keyless, &Limiter::default()).map(|_| ()).map_err(|error| error.to_string())
 }

@@ -48,6 +48,9 @@ pub struct Design {
     pub conditions: BTreeMap<String, Condition>,
     /// Names of solvers and what they are.
     pub solvers: BTreeMap<String, Solver>,
+    /// Models that memory systems ask, by name. Their addresses are not part of the lock.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub models: BTreeMap<String, Endpoint>,
     /// The fixed agent.
     #[serde(default)]
     pub agent: Agent,
@@ -80,6 +83,16 @@ pub struct Condition {
     /// At most this many tokens are injected.
     #[serde(default = "tokens")]
     pub tokens: u64,
+    /// The model (of `models`) that the system asks while it learns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What embeds records and queries: an entry of `models` whose endpoint has embeddings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedder: Option<String>,
+    /// The condition whose deliveries this one matches, target for target: as many records, as many tokens, and an
+    /// abstention where that one abstains. For control arms.
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "match")]
+    pub matches: Option<String>,
 }
 
 /// A model with its sampling parameters, or recorded runs.

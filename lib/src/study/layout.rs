@@ -71,6 +71,16 @@ impl Layout {
         self.root.join("memory").join(condition).join(target.repo_key()).join(target.number().to_string())
     }
 
+    /// What a memory system learnt from a repository's runs, for all its targets.
+    pub(super) fn learned(&self, condition: &str, target: &InstanceId) -> PathBuf {
+        self.root.join("memory").join(condition).join(target.repo_key()).join("learned.jsonl")
+    }
+
+    /// The replies of the model that a memory system asked while it learnt.
+    pub(super) fn memory_replies(&self, condition: &str) -> PathBuf {
+        self.root.join("memory").join(condition).join("replies")
+    }
+
     /// The grading of a target's gold patch.
     pub fn gold(&self, target: &InstanceId) -> PathBuf {
         self.root.join("gold").join(target.as_str())

@@ -40,6 +40,9 @@ pub struct TargetLock {
     pub task: String,
     /// The trajectories that the target may learn from, oldest first.
     pub history: Vec<(InstanceId, String)>,
+    /// The runs of other repositories that control arms draw from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<(InstanceId, String)>,
 }
 
 /// One condition.
@@ -72,6 +75,7 @@ impl Lock {
             let Some(other) = now.targets.get(id) else { continue };
             differs(&format!("the task {id}"), target.task == other.task);
             differs(&format!("the history of {id}"), target.history == other.history);
+            differs(&format!("other repositories' runs for {id}"), target.others == other.others);
         }
         changes
     }

@@ -18,6 +18,7 @@ mod record;
 mod remember;
 mod run;
 mod shift;
+mod systems;
 mod trial;
 mod workers;
 

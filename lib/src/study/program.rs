@@ -13,11 +13,13 @@ use super::attempt::CALLS;
 use super::bench::Bench;
 use super::design::{self, Solver};
 use super::lock::digest;
-use super::trial::{Fault, Trial, facts};
+use super::remember::block;
+use super::trial::{Fault, Trial, facts, lay_out};
 use crate::agent::{self, AgentError, CommandRun, Door, Finished, Program};
 use crate::grade::files::write_json;
 use crate::llm::gateway::{Caller, Caps};
 use crate::llm::{self, Cost, LlmError};
+use crate::memory::host::Retrieved;
 use crate::sandbox::environment::EnvironmentError;
 
 /// What a program's run may take where the study does not say, in seconds.
@@ -167,7 +169,7 @@ impl Trial<'_> {
         &self,
         program: &Program,
         folder: &Path,
-        memory: Option<&str>,
+        retrieved: &Retrieved,
     ) -> Result<Finished, Fault> {
         let (task, key) = (&self.target.task.solver, self.key);
         let begun = folder.join(BEGUN);
@@ -200,6 +202,7 @@ impl Trial<'_> {
         let admission = door.admit(caller, caps, &journal, &earlier)?;
         let started = environment.start_with_gateway(&program.mounts, door.socket()).await;
         let mut sandbox = started.map_err(EnvironmentError::from)?;
+        lay_out(sandbox.as_mut(), retrieved).await.map_err(EnvironmentError::from)?;
         write_json(&begun, &json!({})).map_err(StudyError::from)?;
         let outcome = agent::run_command(CommandRun {
             task,
@@ -210,7 +213,7 @@ impl Trial<'_> {
             journal,
             sandbox: sandbox.as_mut(),
             place: environment.place(),
-            memory,
+            memory: block(retrieved),
             time_limit: bench.design.agent.program_time(),
             folder,
             facts: facts(key),

@@ -1,5 +1,5 @@
-//! What memory delivers to a target: built and asked once for each (condition, target), kept on disk, and the same
-//! for every solver and replicate.
+//! What memory delivers to a target: asked once for each (condition, target), kept on disk, and the same for every solver
+//! and replicate. What a repository's runs taught is learnt once for all its targets.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,22 +7,24 @@ use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
-use super::bench::{Bench, Target};
+use super::bench::Target;
 use super::design::Condition;
 use super::shift::Shift;
-use super::{StudyError, layout};
-use crate::grade::files::{json_bytes, write_new};
+use super::{StudyError, layout, systems};
+use crate::grade::files::{json_bytes, make_folder, write_new};
 use crate::memory::host::{Host, Outcome, Retrieved, Setup};
-use crate::memory::{self, BlockTemplate, Budget, MemoryError, Query, Resources};
+use crate::memory::shelf::{self, Shelf};
+use crate::memory::{BlockTemplate, Budget, LearnsFrom, MemoryError, MemorySystem, Query};
 use crate::task::InstanceId;
 
-/// One delivery: locked while it is made, so that it is made once.
-type Slot = Arc<Mutex<Option<Arc<Retrieved>>>>;
+/// The deliveries to one repository's targets: locked while one is made, so that each is made once and one store at a
+/// time learns.
+type Slot = Arc<Mutex<BTreeMap<InstanceId, Arc<Retrieved>>>>;
 
-/// Deliveries that are being made or have been read.
+/// Deliveries that are being made or have been read, by condition and repository.
 #[derive(Default)]
 pub(super) struct Deliveries {
-    made: Mutex<BTreeMap<(String, InstanceId), Slot>>,
+    made: Mutex<BTreeMap<(String, String), Slot>>,
 }
 
 /// Why there is no delivery.
@@ -44,24 +46,43 @@ impl Deliveries {
         condition: &str,
         target: &Target,
     ) -> Result<Arc<Retrieved>, RememberError> {
+        let matched = match shift.bench.design.conditions.get(condition).and_then(|c| c.matches.as_deref()) {
+            Some(other) => Some(self.own(shift, other, target, None).await?),
+            None => None,
+        };
+        self.own(shift, condition, target, matched.as_deref()).await
+    }
+
+    async fn own(
+        &self,
+        shift: &Shift<'_>,
+        condition: &str,
+        target: &Target,
+        matched: Option<&Retrieved>,
+    ) -> Result<Arc<Retrieved>, RememberError> {
         let id = target.task.id();
-        let place = self.made.lock().await.entry((condition.to_owned(), id.clone())).or_default().clone();
-        let mut place = place.lock().await;
-        if let Some(made) = place.as_ref() {
+        let place = (condition.to_owned(), id.repo_key().to_owned());
+        let slot = self.made.lock().await.entry(place).or_default().clone();
+        let mut made = slot.lock().await;
+        if let Some(made) = made.get(id) {
             return Ok(made.clone());
         }
-        let retrieved = made_once(shift, condition, target).await?;
-        let retrieved = Arc::new(retrieved);
-        *place = Some(retrieved.clone());
+        let retrieved = Arc::new(made_once(shift, condition, target, matched).await?);
+        made.insert(id.clone(), retrieved.clone());
         Ok(retrieved)
     }
 }
 
-/// Makes a delivery, or waits for the worker that does.
-async fn made_once(shift: &Shift<'_>, condition: &str, target: &Target) -> Result<Retrieved, RememberError> {
+/// Makes a delivery, or waits for the worker that is at the repository.
+async fn made_once(
+    shift: &Shift<'_>,
+    condition: &str,
+    target: &Target,
+    matched: Option<&Retrieved>,
+) -> Result<Retrieved, RememberError> {
     let (bench, id) = (shift.bench, target.task.id());
     let file = bench.layout.memory(condition, id).join("delivery.json");
-    let name = Path::new("memory").join(condition).join(id.as_str());
+    let name = Path::new("memory").join(condition).join(id.repo_key());
     loop {
         if let Some(kept) = layout::read_json::<Retrieved>(&file)? {
             return Ok(kept);
@@ -72,7 +93,7 @@ async fn made_once(shift: &Shift<'_>, condition: &str, target: &Target) -> Resul
         };
         // between the look and the claim it may have been made
         if !file.exists() {
-            let made = build(bench, condition, target).await;
+            let made = make(shift, condition, target, matched).await;
             if let Ok(made) = &made {
                 keep(&file, made)?;
             }
@@ -88,30 +109,62 @@ fn keep(file: &Path, made: &Retrieved) -> Result<(), StudyError> {
     Ok(write_new(file, &bytes).map(drop)?)
 }
 
-async fn build(bench: &Bench, name: &str, target: &Target) -> Result<Retrieved, RememberError> {
+async fn make(
+    shift: &Shift<'_>,
+    name: &str,
+    target: &Target,
+    matched: Option<&Retrieved>,
+) -> Result<Retrieved, RememberError> {
+    let bench = shift.bench;
     let Some(condition) = bench.design.conditions.get(name) else {
-        return Err(StudyError::Memory {
-            condition: name.to_owned(),
-            reason: "it is not in the study".into(),
+        let reason = "it is not in the study".into();
+        return Err(StudyError::Memory { condition: name.to_owned(), reason }.into());
+    };
+    let mut budget = Budget { records: condition.records, tokens: condition.tokens };
+    match matched.map(|matched| &matched.outcome) {
+        Some(Outcome::Abstained { reason }) => {
+            return Ok(Retrieved::abstained(format!("the matched condition abstains: {reason}")));
         }
-        .into());
-    };
-    let Some(history) = &target.history else {
-        return Ok(Retrieved::without_history());
-    };
-    let Condition { memory, settings, records, tokens } = condition;
-    let system = memory::open(memory, &serde_json::Value::Object(settings.clone()), &Resources::default())?;
+        Some(Outcome::Injected(injection)) => budget = injection.dose(),
+        None => {}
+    }
+    let system = systems::open(&bench.design, &bench.layout, &bench.limiter, name)?;
     let setup = Setup {
         condition: name.to_owned(),
         seed: bench.design.stats.seed,
-        budget: Budget { records: *records, tokens: *tokens },
+        budget,
         template: BlockTemplate::default(),
     };
-    let mut host = Host::build(system, history, setup).await?;
+    let Some(mut host) = build(shift, condition, system, target, setup).await? else {
+        return Ok(Retrieved::abstained("the study names no history".into()));
+    };
     let retrieved = host.retrieve(&Query::at_start((&target.task.solver).into())).await?;
     host.snapshot(&bench.layout.memory(name, target.task.id()).join("store")).await?;
     host.cleanup().await?;
     Ok(retrieved)
+}
+
+/// The store of a target; `None` where the study has no runs to make it of.
+async fn build(
+    shift: &Shift<'_>,
+    condition: &Condition,
+    system: Box<dyn MemorySystem>,
+    target: &Target,
+    setup: Setup,
+) -> Result<Option<Host>, RememberError> {
+    let about = system.describe();
+    if about.learns_from == LearnsFrom::OtherRepositories {
+        let Some(others) = &target.others else { return Ok(None) };
+        return Ok(Some(Host::build_control(system, others, setup).await?));
+    }
+    let Some(history) = &target.history else { return Ok(None) };
+    let path = shift.bench.layout.learned(&setup.condition, target.task.id());
+    if let Some(folder) = path.parent() {
+        make_folder(folder).map_err(StudyError::from)?;
+    }
+    let identity = shelf::identity(&about, &serde_json::Value::Object(condition.settings.clone()));
+    let mut shelf = Shelf::open(&path, identity)?;
+    Ok(Some(Host::build_on(&mut shelf, system, history, setup).await?))
 }
 
 /// The text to inject, where there is one.

@@ -17,9 +17,10 @@ use crate::context::Full;
 use crate::grade::files::{json_bytes, make_folder, write, write_json, write_new};
 use crate::grade::{self, Coding, Graded, VerdictClass};
 use crate::llm::{self, Client, Cost, Journaled, LlmError, Model, Replay, Reply, Request, recorded_run};
+use crate::memory::MEMORY_FOLDER;
 use crate::memory::host::{Outcome, Retrieved};
-use crate::sandbox::OutputLimit;
 use crate::sandbox::environment::{EnvironmentError, Environments};
+use crate::sandbox::{OutputLimit, Sandbox, SandboxError};
 
 /// How a try at a trial ended.
 pub(super) enum Tried {
@@ -67,7 +68,7 @@ impl Trial<'_> {
         let ended = folder.join(FINISHED);
         let played = match layout::read_json::<Finished>(&ended)? {
             Some(finished) => Ok(finished),
-            None => self.play(&folder, block(&retrieved)).await,
+            None => self.play(&folder, &retrieved).await,
         };
         let finished = match played {
             Ok(finished) => finished,
@@ -104,14 +105,16 @@ impl Trial<'_> {
     }
 
     /// The agent's run in a fresh sandbox.
-    async fn play(&self, folder: &Path, memory: Option<&str>) -> Result<Finished, Fault> {
+    async fn play(&self, folder: &Path, retrieved: &Retrieved) -> Result<Finished, Fault> {
+        let memory = block(retrieved);
         if let Some(program) = &self.bench().program {
-            return self.play_program(program, folder, memory).await;
+            return self.play_program(program, folder, retrieved).await;
         }
         let task = &self.target.task.solver;
         let environment = self.shift.environments.prepare(task).await?;
         let model = self.model(folder)?;
         let mut sandbox = environment.start().await.map_err(EnvironmentError::from)?;
+        lay_out(sandbox.as_mut(), retrieved).await.map_err(EnvironmentError::from)?;
         let params = Map::new();
         let policy = Full { context_limit: self.bench().design.agent.context_limit };
         let outcome = agent::drive(agent::Run {
@@ -243,6 +246,15 @@ impl Trial<'_> {
         let served = self.bench().design.solvers.len() as u64 * u64::from(self.bench().design.replicates);
         retrieved.build.plus(retrieved.retrieve).divided(served)
     }
+}
+
+/// Puts the files that memory delivered where the agent finds them: outside the repository.
+pub(super) async fn lay_out(sandbox: &mut dyn Sandbox, retrieved: &Retrieved) -> Result<(), SandboxError> {
+    let Outcome::Injected(injection) = &retrieved.outcome else { return Ok(()) };
+    for file in &injection.files {
+        sandbox.put(&format!("{MEMORY_FOLDER}/{}", file.path), file.content.as_bytes(), 0o644).await?;
+    }
+    Ok(())
 }
 
 /// Whether the attempt's record cannot be gone on with.

@@ -1,0 +1,55 @@
+//! Flags that name the model that a system asks while it learns.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use memtrial::llm::{Client, Endpoint, Kept, Secret};
+use memtrial::memory::Resources;
+use serde_json::Value;
+
+use super::super::{APIS, api, param};
+use crate::exit::Failure;
+
+/// The model.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "The model that distils")]
+pub struct ModelArgs {
+    /// Its name and address; without it systems that can work by rules do, the others are refused
+    #[arg(long, value_name = "MODEL@URL", value_parser = model)]
+    pub model: Option<(String, String)>,
+    /// What its endpoint speaks: OpenAI chat completions or Anthropic messages
+    #[arg(long, value_name = "API", default_value = "openai", value_parser = APIS)]
+    pub api: String,
+    /// The environment variable that holds the endpoint's key
+    #[arg(long, value_name = "NAME")]
+    pub api_key_env: Option<String>,
+    /// A parameter of every request, as KEY=JSON (temperature=0.7)
+    #[arg(long, value_name = "KEY=JSON", value_parser = param)]
+    pub param: Vec<(String, Value)>,
+}
+
+fn model(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('@').filter(|(model, _)| !model.is_empty());
+    parts
+        .map(|(model, url)| (model.to_owned(), url.to_owned()))
+        .ok_or_else(|| "expected MODEL@URL".to_owned())
+}
+
+impl ModelArgs {
+    /// What the flags give a system. Replies are kept below `folder`, so that none is paid for twice.
+    pub fn resources(&self, folder: &Path) -> Result<Resources, Failure> {
+        let Some((model, url)) = &self.model else { return Ok(Resources::default()) };
+        let mut endpoint = Endpoint::new(url, model);
+        endpoint.api = api(&self.api);
+        endpoint.params = self.param.iter().cloned().collect();
+        if let Some(name) = &self.api_key_env {
+            let key = std::env::var(name).map_err(|_| {
+                Failure::environment(anyhow::anyhow!("the environment variable {name} is not set"))
+            })?;
+            endpoint = endpoint.with_key(Secret::new(key));
+        }
+        let client = Client::new(endpoint).map_err(Failure::input)?;
+        let model = Arc::new(Kept::new(client, &folder.join("replies")));
+        Ok(Resources { model: Some(model), ..Resources::default() })
+    }
+}

@@ -1,0 +1,35 @@
+//! The memory systems of a study's conditions, with the models that they may ask.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::design::{Condition, Design};
+use super::{Layout, StudyError};
+use crate::llm::{Client, Kept, Limiter, Model};
+use crate::memory::{self, MemorySystem, Resources};
+
+/// Opens the system of a condition. The replies that it pays for are kept in the study's folder.
+///
+/// # Errors
+/// Where the system, its settings or its model are wrong.
+pub(super) fn open(
+    design: &Design,
+    layout: &Layout,
+    limiter: &Limiter,
+    name: &str,
+) -> Result<Box<dyn MemorySystem>, StudyError> {
+    let wrong = |reason: String| StudyError::Memory { condition: name.to_owned(), reason };
+    let condition = design.conditions.get(name).ok_or_else(|| wrong("it is not in the study".into()))?;
+    let Condition { memory, settings, model, .. } = condition;
+    let mut resources = Resources::default();
+    if let Some(model) = model {
+        let endpoint =
+            design.models.get(model).ok_or_else(|| wrong(format!("there is no [models.{model}]")))?;
+        let client = Client::sharing(endpoint.clone(), limiter).map_err(|error| wrong(error.to_string()))?;
+        let kept: Arc<dyn Model> = Arc::new(Kept::new(client, &layout.memory_replies(name)));
+        resources.model = Some(kept);
+    }
+    memory::open(memory, &Value::Object(settings.clone()), &resources)
+        .map_err(|error| wrong(error.to_string()))
+}
