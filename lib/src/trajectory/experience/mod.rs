@@ -3,6 +3,8 @@
 mod command;
 mod event;
 mod mini;
+mod python;
+mod shell;
 
 pub use command::{edited_files, runs_tests};
 pub use event::Event;
