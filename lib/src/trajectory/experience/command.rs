@@ -55,9 +55,10 @@ const DEPTH: usize = 3;
 
 impl Commands {
     /// What the next command line of the run tells.
-    pub fn read(&mut self, line: &str) -> Told {
+    /// `folder` is where the line starts; empty: not known.
+    pub fn read(&mut self, line: &str, folder: &str) -> Told {
         let mut told = Told::default();
-        self.line(line, &mut String::new(), DEPTH, &mut told);
+        self.line(line, &mut folder.to_owned(), DEPTH, &mut told);
         told
     }
 
@@ -312,13 +313,13 @@ fn is_file(path: &str) -> bool {
 
 /// Whether a command line runs tests.
 pub fn runs_tests(command: &str) -> bool {
-    Commands::default().read(command).tests
+    Commands::default().read(command, "").tests
 }
 
 /// The files that a command line changes, each once, in order: redirections, `sed -i`, `tee`, `cp` and `mv`, patches,
 /// Python that opens files for writing. Devices are no files; what a here-document holds is no command.
 pub fn edited_files(command: &str) -> Vec<String> {
-    Commands::default().read(command).edits
+    Commands::default().read(command, "").edits
 }
 
 #[cfg(test)]
@@ -354,9 +355,9 @@ mod tests {
     #[test]
     fn a_script_changes_what_it_writes_when_it_is_run() {
         let mut commands = Commands::default();
-        assert_eq!(commands.read("cat > /t/fix.py <<'E'\nopen('a.py', 'w')\nE").edits, ["/t/fix.py"]);
-        assert_eq!(commands.read("cat /t/fix.py").edits, Vec::<String>::new());
-        assert_eq!(commands.read("cd /t && python -u fix.py").edits, ["/t/a.py"]);
+        assert_eq!(commands.read("cat > /t/fix.py <<'E'\nopen('a.py', 'w')\nE", "").edits, ["/t/fix.py"]);
+        assert_eq!(commands.read("cat /t/fix.py", "").edits, Vec::<String>::new());
+        assert_eq!(commands.read("cd /t && python -u fix.py", "").edits, ["/t/a.py"]);
     }
 
     #[test]
