@@ -100,6 +100,84 @@ fn convert_writes_a_document_for_each_run_and_names_what_is_none() {
     assert!(code == 3 && err.contains("tasks.json: a list, where an object"), "{err}");
 }
 
+fn session(name: &str, started: &str, file: &str) -> String {
+    let line = |kind: &str, uuid: &str, message: Value| {
+        json!({"type": kind, "uuid": uuid, "sessionId": name, "timestamp": started, "cwd": "/w", "message": message}).to_string()
+    };
+    [
+        line("user", "1", json!({"role": "user", "content": "Mend it"})),
+        line("assistant", "2", json!({"role": "assistant", "id": "m", "content": [
+            {"type": "tool_use", "id": "t", "name": "Edit", "input": {"file_path": file}}]})),
+        line("user", "3", json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "ok"}]})),
+        String::new(),
+    ]
+    .join("\n")
+}
+
+#[test]
+fn logs_of_other_agents_become_a_history() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("logs")).unwrap();
+    fs::write(folder.path().join("logs/b.jsonl"), session("early", "2026-01-01T00:00:00Z", "/w/a.rs"))
+        .unwrap();
+    fs::write(folder.path().join("logs/a.jsonl"), session("late", "2026-02-01T00:00:00Z", "/w/b.rs"))
+        .unwrap();
+    let convert = |more: &[&str]| {
+        let all = [&["history", "convert", "logs", "--to", "mini", "--out", "h"][..], more].concat();
+        memtrial(folder.path(), &all)
+    };
+    let (code, _, err) = convert(&[]);
+    assert!(code == 3 && err.contains("a.jsonl: the run states no task; name it with --ids"), "{err}");
+    let (code, out, err) = convert(&["--repo", "acme/widget"]);
+    assert_eq!((code, out.as_str()), (0, "2 runs with 8 events written to h\n"));
+    assert!(
+        err.starts_with("acme__widget-1: session early of logs/b.jsonl, begun 2026-01-01T00:00:00Z\n"),
+        "{err}"
+    );
+
+    let (code, out, _) = memtrial(folder.path(), &["history", "list", "h", "--target", "acme__widget-2"]);
+    assert!(code == 0 && out.contains("may learn from 1 of 2 stored runs"), "{out}");
+    let (_, out, _) = memtrial(folder.path(), &["history", "show", "h", "--id", "acme__widget-1"]);
+    assert!(
+        out.contains("edits: a.rs") && !out.contains("b.rs") && out.contains("observation:\n    ok"),
+        "{out}"
+    );
+    let show = ["history", "show", "logs", "--id", "late", "--events", "command", "--json"];
+    let (_, out, _) = memtrial(folder.path(), &show);
+    let shown: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(shown["events"][0]["edits"], json!(["b.rs"]));
+
+    fs::write(folder.path().join("logs/other.jsonl"), "{\"a\": 1}\n").unwrap();
+    let (code, out, _) = memtrial(folder.path(), &["history", "stats", "logs", "--json"]);
+    let stats: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(code, 0);
+    assert_eq!(stats["repositories"]["-"]["formats"], json!({"claude-code": 2}));
+    assert_eq!((&stats["repositories"]["-"]["edits"], &stats["files"]), (&json!(2), &json!(3)));
+    assert!(
+        stats["unreadable"][0]["reason"].as_str().unwrap().starts_with("the keys `a` are of no run"),
+        "{stats}"
+    );
+
+    fs::write(folder.path().join("ids.json"), r#"{"late": "acme__widget-7", "b.jsonl": "acme__widget-8"}"#)
+        .unwrap();
+    let (code, ..) = memtrial(
+        folder.path(),
+        &[
+            "history",
+            "convert",
+            "logs/a.jsonl",
+            "logs/b.jsonl",
+            "--to",
+            "mini",
+            "--out",
+            "i",
+            "--ids",
+            "ids.json",
+        ],
+    );
+    assert!(code == 0 && folder.path().join("i/acme__widget-7/acme__widget-7.traj.json").exists());
+}
+
 #[test]
 fn an_empty_history_is_legal() {
     let folder = store();

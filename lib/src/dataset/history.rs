@@ -14,7 +14,8 @@ use super::error::DatasetError;
 use super::store::{HistoryStore, Run, key};
 use crate::task::{InstanceId, Task};
 use crate::trajectory::{
-    Limits, Part, StreamReport, Summary, Trajectory, TrajectoryError, stream_file, summarize,
+    Limits, Part, RunPart, RunsReport, StreamReport, Summary, Trajectory, TrajectoryError, read_runs,
+    stream_file, summarize_run,
 };
 
 /// What "earlier" means.
@@ -335,7 +336,7 @@ impl Entry {
         self.resolved
     }
 
-    /// Streams the trajectory at bounded memory.
+    /// Streams the messages of one of mini-swe-agent's trajectories at bounded memory; [`Entry::events`] reads all formats.
     ///
     /// # Errors
     /// When it cannot be read, or says that it is the run of another task: what was handed over must be dropped then.
@@ -357,6 +358,39 @@ impl Entry {
         match other {
             None => Ok(report),
             Some(stated) => Err(self.misnamed(&stated)),
+        }
+    }
+
+    /// Reads the run as events, whatever its format, at bounded memory.
+    ///
+    /// # Errors
+    /// As [`Entry::stream`]; or when the file holds no run or several.
+    pub fn events(
+        &self,
+        limits: &Limits,
+        on: &mut dyn FnMut(RunPart<'_>) -> ControlFlow<()>,
+    ) -> Result<RunsReport, DatasetError> {
+        let (mut other, mut heads) = (None, 0);
+        let report = read_runs(&self.path, limits, &mut |part| {
+            if let RunPart::Head(head) = &part {
+                heads += 1;
+                other = head.instance_id.clone().filter(|stated| stated != self.id.as_str());
+                if other.is_some() || heads > 1 {
+                    return ControlFlow::Break(());
+                }
+            }
+            on(part)
+        })?;
+        let wrong =
+            |reason: &str| TrajectoryError::Format { path: self.path.clone(), reason: reason.to_owned() };
+        match (other, heads) {
+            (Some(stated), _) => Err(self.misnamed(&stated)),
+            (None, 0) => Err(wrong("holds no run").into()),
+            (None, 1) => Ok(report),
+            (None, _) => {
+                Err(wrong("holds several runs; `memtrial history convert --to mini` gives each its file")
+                    .into())
+            }
         }
     }
 
@@ -386,7 +420,7 @@ impl Entry {
     /// # Errors
     /// As [`Entry::stream`].
     pub fn summary(&self, limits: &Limits) -> Result<Summary, DatasetError> {
-        let summary = summarize(&self.path, limits)?;
+        let summary = summarize_run(&self.path, limits)?;
         match summary.instance_id.as_deref().filter(|stated| *stated != self.id.as_str()) {
             None => Ok(summary),
             Some(stated) => Err(self.misnamed(stated)),

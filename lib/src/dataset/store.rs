@@ -12,7 +12,10 @@ use crate::task::InstanceId;
 
 /// Deeper folders are not searched: `<language>/<owner__repo>/<id>/<id>.traj.json` is four deep.
 const MAX_DEPTH: usize = 6;
-const ENDING: &str = ".traj.json";
+/// The endings of trajectories: mini-swe-agent's, SWE-agent's, ATIF documents, logs of sessions (Claude Code, Codex).
+const ENDINGS: [&str; 4] = [".traj.json", ".traj", ATIF_ENDING, LOG_ENDING];
+const ATIF_ENDING: &str = ".atif.json";
+const LOG_ENDING: &str = ".jsonl";
 const OUTCOMES_ENDING: &str = ".resolved.json";
 
 /// A folder of trajectories. It says which runs there are; their content is reached through a
@@ -38,7 +41,8 @@ pub(super) fn key(id: &InstanceId) -> (String, u64) {
 
 impl HistoryStore {
     /// Opens a folder: VibeMemBench's `history` (`<language>/<owner__repo>/<id>/<id>.traj.json`) or the folder that
-    /// holds it, or any folder of `<id>.traj.json` and `<id>/<id>.traj.json`. Files of outcomes
+    /// holds it, or any folder of `<id>.traj.json` and `<id>/<id>.traj.json`. Runs of other agents count where
+    /// their file is called by the task's id: `<id>.traj`, `<id>.atif.json`, `<id>.jsonl`. Files of outcomes
     /// (`*.resolved.json` in the folder, `<folder>.resolved.json` beside it) are read too.
     ///
     /// # Errors
@@ -88,7 +92,8 @@ impl HistoryStore {
         &self.runs
     }
 
-    pub(super) fn outcome(&self, id: &InstanceId) -> Option<bool> {
+    /// Whether the run of a task resolved it, where a file of outcomes says so.
+    pub fn outcome(&self, id: &InstanceId) -> Option<bool> {
         self.outcomes.get(id.as_str()).copied()
     }
 
@@ -105,8 +110,16 @@ impl HistoryStore {
                 if depth < MAX_DEPTH {
                     self.walk(root, &path, depth + 1)?;
                 }
-            } else if let Some(stem) = name.strip_suffix(ENDING) {
-                self.add(root, &path, stem, meta.len())?;
+            } else if let Some((stem, ending)) =
+                ENDINGS.iter().find_map(|ending| Some((name.strip_suffix(ending)?, *ending)))
+            {
+                // other files end so too; and a document beside its run is that run again
+                let is_other = ending == LOG_ENDING && InstanceId::parse(stem).is_err();
+                let is_again =
+                    ending == ATIF_ENDING && path.with_file_name(format!("{stem}.traj.json")).exists();
+                if !is_other && !is_again {
+                    self.add(root, &path, stem, meta.len())?;
+                }
             }
         }
         Ok(())

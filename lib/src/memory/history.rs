@@ -6,7 +6,7 @@ use super::Experience;
 use super::host::Experiences;
 use crate::dataset::{Entry, History, OtherRepositories};
 use crate::task::InstanceId;
-use crate::trajectory::{ActionPattern, Limits, MiniEvents, Part, SummaryBuilder};
+use crate::trajectory::{Event, Limits, RunPart};
 
 impl Experiences for History {
     fn target(&self) -> &InstanceId {
@@ -54,31 +54,39 @@ fn digest(entry: &Entry) -> Result<(String, Option<bool>), String> {
 }
 
 fn read(entry: &Entry, with_events: bool) -> Result<Experience, String> {
-    let mut events = Vec::new();
-    let summary = match with_events {
-        false => entry.summary(&Limits::default()),
-        true => {
-            let mut builder = SummaryBuilder::default();
-            let mut reader = MiniEvents::new(ActionPattern::of(None)?);
-            let report = entry.stream(&Limits::default(), &mut |part| {
-                match part {
-                    Part::Field { key, value } => builder.field(key, value),
-                    Part::Message { message, .. } => {
-                        builder.message(&message);
-                        reader.message(&message, &mut |event| events.push(event));
-                    }
-                }
-                ControlFlow::Continue(())
-            });
-            report.map(|report| builder.finish(&report))
-        }
+    let no_issue = || format!("{}: it holds no issue text", entry.path().display());
+    if !with_events {
+        let summary = entry.summary(&Limits::default()).map_err(|error| error.to_string())?;
+        return Ok(Experience {
+            instance_id: entry.id().clone(),
+            issue: summary.issue.ok_or_else(no_issue)?,
+            patch: summary.submission,
+            exit_status: summary.exit_status,
+            outcome: entry.resolved(),
+            events: Vec::new(),
+        });
     }
-    .map_err(|error| error.to_string())?;
+    let (mut issue, mut patch, mut exit_status) = (None, None, None);
+    let mut events = Vec::new();
+    entry
+        .events(&Limits::default(), &mut |part| {
+            if let RunPart::Event(event) = part {
+                match &event {
+                    Event::Issue { text } if issue.is_none() => issue = Some(text.clone()),
+                    Event::Submission { patch: submitted } => patch = Some(submitted.clone()),
+                    Event::Ended { status, .. } => exit_status.clone_from(status),
+                    _ => {}
+                }
+                events.push(event);
+            }
+            ControlFlow::Continue(())
+        })
+        .map_err(|error| error.to_string())?;
     Ok(Experience {
         instance_id: entry.id().clone(),
-        issue: summary.issue.ok_or_else(|| format!("{}: it holds no issue text", entry.path().display()))?,
-        patch: summary.submission,
-        exit_status: summary.exit_status,
+        issue: issue.ok_or_else(no_issue)?,
+        patch,
+        exit_status,
         outcome: entry.resolved(),
         events,
     })
@@ -90,7 +98,6 @@ mod tests {
 
     use super::*;
     use crate::dataset::{Chronology, HistoryStore, MergeDates};
-    use crate::trajectory::Event;
 
     #[test]
     fn reads_issue_patch_ending_and_turns() {
@@ -123,6 +130,22 @@ mod tests {
                 Event::Ended { status: Some("Submitted".into()), resolved: None },
             ]
         );
+        let log = [
+            json!({"type": "user", "uuid": "1", "sessionId": "s", "message": {"role": "user", "content": "Other"}}),
+            json!({"type": "assistant", "uuid": "2", "sessionId": "s", "message": {"role": "assistant", "id": "m",
+                "content": [{"type": "tool_use", "id": "t", "name": "Edit", "input": {"file_path": "/testbed/a.py"}}]}}),
+        ];
+        fs_err::write(
+            folder.path().join("acme__widget-4.jsonl"),
+            log.map(|line| format!("{line}\n")).concat(),
+        )
+        .unwrap();
+        fs_err::write(folder.path().join("tasks.jsonl"), "{}\n").unwrap();
+        let store = HistoryStore::open(folder.path()).unwrap();
+        let both = History::for_target(&store, &target, Chronology::Number, &MergeDates::default()).unwrap();
+        let session = both.read(&InstanceId::parse("acme__widget-4").unwrap(), true).unwrap();
+        assert_eq!((session.issue.as_str(), session.events.len()), ("Other", 3));
+        assert_eq!(both.entries()[1].summary(&Limits::default()).unwrap().api_calls, 1);
         assert_eq!(history.read(id, false).unwrap().events, Vec::new());
         assert_eq!(history.read(&target, false).unwrap_err(), "it is not in the history");
     }

@@ -90,6 +90,18 @@ impl ActionPattern {
         let group = only.get(1).or_else(|| only.get(0))?;
         Some(group.as_str().trim().to_owned())
     }
+
+    /// What a reply says beside its command; the whole reply where it has none or several.
+    pub fn beside(&self, reply: &str) -> String {
+        let mut matches = self.0.find_iter(reply);
+        match (matches.next(), matches.next()) {
+            (Some(only), None) => {
+                let (before, after) = (reply[..only.start()].trim_end(), reply[only.end()..].trim());
+                if after.is_empty() { before.to_owned() } else { format!("{before}\n{after}") }
+            }
+            _ => reply.to_owned(),
+        }
+    }
 }
 
 #[cfg(test)]

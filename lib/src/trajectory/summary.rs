@@ -8,7 +8,7 @@ use serde::de::SeqAccess;
 use serde_json::Value;
 
 use super::error::TrajectoryError;
-use super::format::Format;
+use super::experience::{Event, RunFormat, RunPart, read_runs};
 use super::json::Counts;
 use super::message::{Message, Role, Usage};
 use super::skim::Keep;
@@ -20,8 +20,8 @@ pub struct Summary {
     /// The task's id, where the file states it (batch runs do, VibeMemBench's history does not).
     pub instance_id: Option<String>,
     /// The format; `None`: reading stopped before the end.
-    pub format: Option<Format>,
-    /// Messages, system and exit included.
+    pub format: Option<RunFormat>,
+    /// Messages, system and exit included; events where the format has no messages.
     pub messages: usize,
     /// Model calls: as the run counted them, else replies counted here (those that could not be parsed included).
     pub api_calls: u64,
@@ -108,7 +108,7 @@ impl SummaryBuilder {
         let submission = submission.filter(|text| submitted && !text.is_empty());
         Summary {
             instance_id: self.instance_id,
-            format: report.format,
+            format: report.format.map(RunFormat::from),
             messages: report.messages,
             api_calls: self.info_calls.unwrap_or(self.replies),
             instance_cost: self.info_cost.or(self.cost),
@@ -151,16 +151,73 @@ pub fn summarize(path: &Path, limits: &Limits) -> Result<Summary, TrajectoryErro
     Ok(builder.finish(&report))
 }
 
-/// The issue in a task message: what stands between the tags of mini-swe-agent's templates, without their first line;
-/// else the whole message.
+/// Summarises the one run of a file of any format that is read as events.
+///
+/// # Errors
+/// As [`read_runs`].
+pub fn summarize_run(path: &Path, limits: &Limits) -> Result<Summary, TrajectoryError> {
+    match summarize(path, limits) {
+        Err(TrajectoryError::Format { .. } | TrajectoryError::Json { .. }) => {}
+        known => return known,
+    }
+    let mut summary = Summary {
+        instance_id: None,
+        format: None,
+        messages: 0,
+        api_calls: 0,
+        instance_cost: None,
+        exit_status: None,
+        submission: None,
+        submission_cut: false,
+        issue: None,
+        usage: None,
+        counts: Counts::default(),
+    };
+    let report = read_runs(path, limits, &mut |part| {
+        match part {
+            RunPart::Head(head) => summary.instance_id.clone_from(&head.instance_id),
+            RunPart::Event(event) => {
+                summary.messages += 1;
+                match event {
+                    Event::Issue { text } if summary.issue.is_none() => summary.issue = Some(text),
+                    Event::Submission { patch } => summary.submission = Some(patch),
+                    Event::Ended { status, .. } => summary.exit_status = status,
+                    _ => {}
+                }
+            }
+            RunPart::End(cost) => (summary.api_calls, summary.usage) = (cost.steps, cost.usage),
+        }
+        ControlFlow::Continue(())
+    })?;
+    summary.format = Some(report.format);
+    summary.counts = report.counts;
+    summary.submission_cut = summary.submission.as_deref().is_some_and(|text| limits.cap().has_cut(text));
+    Ok(summary)
+}
+
+/// The issue in a task message: what stands between the tags of mini-swe-agent's or OpenHands' templates or in
+/// SWE-agent's, without an agent's words around it; else the whole message.
 pub fn issue_text(message: &str) -> &str {
-    let Some((_, rest)) = message.split_once("<pr_description>") else { return message };
-    // The issue itself may quote the tags: the last closing tag ends it.
-    let Some((body, _)) = rest.rsplit_once("</pr_description>") else { return message };
-    let body = body.trim_start_matches(['\r', '\n']);
-    let body = body.strip_prefix("Consider the following PR description:").unwrap_or(body);
-    let body = body.strip_prefix("\r\n").or_else(|| body.strip_prefix('\n')).unwrap_or(body);
-    body.strip_suffix('\n').unwrap_or(body)
+    let between = |open: &str, close: &str| {
+        let (_, rest) = message.split_once(open)?;
+        // The issue itself may quote the tags: the last closing tag ends it.
+        rest.rsplit_once(close).map(|(body, _)| body)
+    };
+    if let Some(body) = between("<pr_description>", "</pr_description>") {
+        let body = body.trim_start_matches(['\r', '\n']);
+        let body = body.strip_prefix("Consider the following PR description:").unwrap_or(body);
+        let body = body.strip_prefix("\r\n").or_else(|| body.strip_prefix('\n')).unwrap_or(body);
+        return body.strip_suffix('\n').unwrap_or(body);
+    }
+    if let Some(body) = between("<issue_description>", "</issue_description>") {
+        return body.trim_matches(['\r', '\n']);
+    }
+    if message.trim_start().starts_with("We're currently solving the following issue")
+        && let Some(body) = between("ISSUE:\n", "\nINSTRUCTIONS:")
+    {
+        return body.trim_matches(['\r', '\n']);
+    }
+    message
 }
 
 #[cfg(test)]
@@ -195,6 +252,11 @@ mod tests {
         assert_eq!(issue_text("Just this."), "Just this.");
         assert_eq!(issue_text("<pr_description>\nOwn text\n</pr_description>"), "Own text");
         assert_eq!(issue_text("<pr_description> never closed"), "<pr_description> never closed");
+        let hands =
+            "<uploaded_files>\n/w\n</uploaded_files>\n<issue_description>\nTitle\n</issue_description>\nGo.";
+        assert_eq!(issue_text(hands), "Title");
+        let agent = "We're currently solving the following issue within our repository.\nISSUE:\nTitle\n\nINSTRUCTIONS:\nGo.";
+        assert_eq!(issue_text(agent), "Title");
         let quoting = "<pr_description>\na </pr_description> b\n</pr_description>";
         assert_eq!(issue_text(quoting), "a </pr_description> b");
     }
@@ -210,7 +272,7 @@ mod tests {
                 "response": {"usage": {"prompt_tokens": 3, "completion_tokens": 1}}}},
             {"role": "exit", "content": "diff", "extra": {"exit_status": "Submitted", "submission": "diff"}},
         ]}));
-        assert_eq!(summary.format, Some(Format::MessagesOnly));
+        assert_eq!(summary.format, Some(RunFormat::MessagesOnly));
         assert_eq!((summary.messages, summary.api_calls, summary.instance_cost), (5, 2, Some(0.75)));
         assert_eq!(summary.usage, Some(Usage { prompt_tokens: 10, cached_tokens: 0, completion_tokens: 3 }));
         assert_eq!(summary.submission.as_deref(), Some("diff"));

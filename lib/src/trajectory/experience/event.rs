@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Event {
-    /// What the agent was asked to do: the issue text without an agent's frame around it.
+    /// What the agent was asked to do: the issue text without an agent's frame around it. In a conversation a person
+    /// may ask for more later; the first is the run's issue.
     Issue {
         /// The text.
         text: String,
@@ -27,7 +28,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         tests: bool,
     },
-    /// What came back from the command before it that has no observation yet.
+    /// What came back from the earliest command before it that has no observation yet. Only the last commands of a run
+    /// have none; the text is empty where the run holds no answer.
     Observation {
         /// The output, without an agent's frame around it.
         text: String,
@@ -51,9 +53,12 @@ pub enum Event {
 }
 
 impl Event {
-    /// A command with what its text tells about it.
+    /// A command line with what its text tells about it; paths are relative to the folder of SWE-bench's images.
     pub fn command(text: impl Into<String>) -> Self {
-        let text = text.into();
-        Self::Command { edits: super::edited_files(&text), tests: super::runs_tests(&text), text }
+        super::tool::shell(
+            text.into(),
+            &super::place::Place::default(),
+            &mut super::command::Commands::default(),
+        )
     }
 }

@@ -1,45 +1,20 @@
-//! `memtrial history`.
+//! `memtrial history list`.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use memtrial::dataset::{Chronology, Entry, History, HistoryStore, MergeDates, read_tasks};
 use memtrial::task::InstanceId;
-use memtrial::trajectory::{Limits, Summary, TrajectoryError, convert_to_atif};
+use memtrial::trajectory::{Limits, Summary};
 use serde_json::{Value, json};
 
-use super::task::table;
-use crate::exit::{Exit, Failure, Outcome};
+use super::super::task::table;
+use crate::exit::{Exit, Outcome};
 use crate::ui;
 
-/// Shows what a target may learn from; converts runs.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    #[command(subcommand)]
-    verb: Verb,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum Verb {
-    /// Lists exactly the runs that a target may learn from, and what is refused and why.
-    List(List),
-    /// Converts trajectories to ATIF documents, for tools that read no other format.
-    Convert(Convert),
-}
-
-#[derive(Debug, clap::Args)]
-struct Convert {
-    /// Trajectory files, or folders in which every *.traj.json is one
-    #[arg(required = true)]
-    paths: Vec<PathBuf>,
-    /// Where ID.atif.json is written for each ID.traj.json; a folder's own folders are kept
-    #[arg(short, long)]
-    out: PathBuf,
-}
-
-#[derive(Debug, clap::Args)]
-struct List {
-    /// A folder of trajectories: VibeMemBench's `history`, or <id>.traj.json files, each in a folder of its own or not
+    /// A folder of runs: VibeMemBench's `history`, or files called by their task's id (<id>.traj.json, <id>.traj,
+    /// <id>.atif.json, <id>.jsonl), each in a folder of its own or not
     dir: PathBuf,
     /// The task that would learn
     #[arg(long, value_parser = InstanceId::parse)]
@@ -57,7 +32,7 @@ struct List {
 
 /// What "earlier" means.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-pub(super) enum Order {
+pub(in super::super) enum Order {
     /// The pull request's number is lower
     Number,
     /// The pull request was merged before
@@ -73,84 +48,13 @@ impl From<Order> for Chronology {
     }
 }
 
-pub async fn run(args: Args) -> Outcome {
-    match args.verb {
-        Verb::List(args) => list(&args),
-        Verb::Convert(args) => convert(&args),
-    }
-}
-
-/// Converts one file after the other; what is wrong with one does not keep the others back.
-fn convert(args: &Convert) -> Outcome {
-    let mut files = Vec::new();
-    for path in &args.paths {
-        let before = files.len();
-        if path.is_dir() {
-            find(path, Path::new(""), &mut files).map_err(Failure::input)?;
-        } else {
-            let name = path.file_name().map(PathBuf::from).unwrap_or_default();
-            files.push((path.clone(), document(&name)));
-        }
-        if files.len() == before {
-            ui::note(&format!("warning: {} holds no *.traj.json", path.display()));
-        }
-    }
-    files.sort();
-    let (mut exit, mut converted, mut steps) = (Exit::Done, 0, 0);
-    let mut written = BTreeSet::new();
-    for (from, name) in files {
-        let to = args.out.join(&name);
-        if !written.insert(name) {
-            ui::note(&format!("error: {}: {} is another run's already", from.display(), to.display()));
-            exit = Exit::BadInput;
-            continue;
-        }
-        if let Some(folder) = to.parent() {
-            fs_err::create_dir_all(folder).map_err(Failure::environment)?;
-        }
-        match convert_to_atif(&from, &to) {
-            Ok(count) => {
-                converted += 1;
-                steps += count;
-            }
-            Err(error @ TrajectoryError::Write { .. }) => return Err(Failure::environment(error)),
-            Err(error) => {
-                ui::note(&format!("error: {error}"));
-                exit = Exit::BadInput;
-            }
-        }
-    }
-    ui::data(&format!("{converted} runs with {steps} steps written to {}", args.out.display()));
-    Ok(exit)
-}
-
-/// Every trajectory below a folder, with the place of its document below the output folder.
-fn find(folder: &Path, inside: &Path, files: &mut Vec<(PathBuf, PathBuf)>) -> std::io::Result<()> {
-    for entry in fs_err::read_dir(folder)? {
-        let entry = entry?;
-        let place = inside.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            find(&entry.path(), &place, files)?;
-        } else if place.to_string_lossy().ends_with(".traj.json") {
-            files.push((entry.path(), document(&place)));
-        }
-    }
-    Ok(())
-}
-
-fn document(trajectory: &Path) -> PathBuf {
-    let name = trajectory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let stem = name.strip_suffix(".traj.json").or_else(|| name.strip_suffix(".json")).unwrap_or(&name);
-    trajectory.with_file_name(format!("{stem}.atif.json"))
-}
-
 /// An entry with what reading it showed.
 struct Line<'h> {
     entry: &'h Entry,
     summary: Option<Summary>,
 }
 
-fn list(args: &List) -> Outcome {
+pub fn run(args: &Args) -> Outcome {
     let mut tasks = Vec::new();
     for path in &args.tasks {
         tasks.extend(read_tasks(path)?.tasks);
