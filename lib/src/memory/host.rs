@@ -1,6 +1,6 @@
 //! The host: the only way to run a memory system.
 //!
-//! It gives a system one target's eligible history in chronological order, withholds what the system does not declare,
+//! It gives a system one target's eligible history in chronological order, takes secrets out, withholds what the system does not declare,
 //! freezes the store and watches its digest, checks every delivery (sources, number of records, tokens, paths), renders
 //! the block and counts costs. Each target gets a store of its own: sharing one would save few builds (VibeMemBench has
 //! 111 targets in 90 repositories) and would need a proof for each system that the future does not shine through.
@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use super::redact::{Redactions, redact_run};
 use super::{
     BlockTemplate, Budget, Costed, Delivery, Experience, Feedback, MemoryError, MemoryFile, MemorySystem,
     Query, Record, Retrieval, Scope, Store, estimate_tokens,
@@ -58,6 +59,7 @@ pub struct Host {
     setup: Setup,
     store: Store,
     build: Cost,
+    redactions: Redactions,
 }
 
 /// What is put before the agent.
@@ -103,6 +105,9 @@ pub struct Retrieved {
     pub build: Cost,
     /// What the retrieval cost.
     pub retrieve: Cost,
+    /// Secrets that were taken out of the runs before the system read them.
+    #[serde(default, skip_serializing_if = "Redactions::is_empty")]
+    pub redactions: Redactions,
 }
 
 impl Retrieved {
@@ -110,7 +115,14 @@ impl Retrieved {
     pub fn without_history() -> Self {
         let store = Store { digest: String::new(), records: 0, bytes: 0 };
         let outcome = Outcome::Abstained { reason: "the study names no history".into() };
-        Self { outcome, store, eligible: 0, build: Cost::ZERO, retrieve: Cost::ZERO }
+        Self {
+            outcome,
+            store,
+            eligible: 0,
+            build: Cost::ZERO,
+            retrieve: Cost::ZERO,
+            redactions: Redactions::default(),
+        }
     }
 }
 
@@ -138,7 +150,7 @@ impl Host {
         let order = history.eligible();
         let eligible = check_history(&target, &order)?;
         let scope = Scope { condition: setup.condition.clone(), target: target.clone(), seed: setup.seed };
-        let mut build = Cost::ZERO;
+        let (mut build, mut redactions) = (Cost::ZERO, Redactions::default());
         spend(&mut build, Instant::now(), system.prepare(&scope).await?);
         for origin in order.iter().filter(|_| about.ingests) {
             let started = Instant::now();
@@ -154,13 +166,14 @@ impl Host {
             if !about.reads_events {
                 experience.events.clear();
             }
+            redact_run(&mut experience, &mut redactions);
             spend(&mut build, started, system.ingest(&experience).await?);
         }
         let started = Instant::now();
         spend(&mut build, started, system.flush().await?);
         let started = Instant::now();
         let store = spend(&mut build, started, system.freeze().await?);
-        Ok(Self { system, name: about.name, target, eligible, setup, store, build })
+        Ok(Self { system, name: about.name, target, eligible, setup, store, build, redactions })
     }
 
     /// What the frozen store holds.
@@ -196,7 +209,8 @@ impl Host {
             Retrieval::Delivery(delivery) => Outcome::Injected(self.accept(delivery)?),
         };
         let (store, eligible) = (self.store.clone(), self.eligible.len());
-        Ok(Retrieved { outcome, store, eligible, build: self.build, retrieve })
+        let redactions = self.redactions.clone();
+        Ok(Retrieved { outcome, store, eligible, build: self.build, retrieve, redactions })
     }
 
     /// Tells the system how a run went. Only for studies whose memory learns between runs; never in a frozen one.
@@ -227,7 +241,8 @@ impl Host {
         let staging = staging.map_err(|error| failed(format!("{}: {error}", parent.display())))?;
         let mut cost = Cost::ZERO;
         spend(&mut cost, started, self.system.snapshot(staging.path()).await?);
-        let about = serde_json::json!({ "system": self.system.describe(), "target": self.target, "store": self.store });
+        let about = serde_json::json!({ "system": self.system.describe(), "target": self.target, "store": self.store,
+            "redactions": self.redactions });
         let about = serde_json::to_string_pretty(&about).map_err(|error| failed(error.to_string()))?;
         let publish = || {
             fs_err::write(staging.path().join("store.json"), about + "\n")?;

@@ -17,6 +17,7 @@ mod error;
 mod history;
 mod off;
 mod record;
+mod redact;
 mod registry;
 mod tokenize;
 
@@ -34,6 +35,7 @@ pub use block::{BlockTemplate, DEFAULT_TEMPLATE};
 pub use bm25::{Bm25, Bm25Settings};
 pub use error::MemoryError;
 pub use off::Off;
+pub use redact::{Redactions, redact};
 pub use registry::{Resources, SYSTEMS, open};
 
 /// A result and what models charged for it. Seconds are measured by the host, not reported by systems.
