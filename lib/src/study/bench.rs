@@ -17,7 +17,7 @@ use crate::llm::{Limiter, OnRetry, Secret, recorded_run};
 use crate::memory;
 use crate::sandbox::environment::{Base, Settings};
 use crate::sandbox::{self, Mount};
-use crate::task::{InstanceId, Task};
+use crate::task::{EvaluatorView, InstanceId, Task};
 
 /// The lock's format.
 const LOCK_SCHEMA: u32 = 1;
@@ -359,14 +359,16 @@ fn fixed_part(design: &Design) -> serde_json::Value {
 fn conditions(design: &Design) -> Result<BTreeMap<String, ConditionLock>, StudyError> {
     let mut conditions = BTreeMap::new();
     for (name, condition) in &design.conditions {
-        let settings = serde_json::Value::Object(condition.settings.clone());
-        let system = memory::open(&condition.memory, &settings, &memory::Resources::default())
+        let system = condition
+            .open(&EvaluatorView::default(), &memory::Resources::default())
             .map_err(|error| StudyError::Memory { condition: name.clone(), reason: error.to_string() })?;
         let difference = match condition.memory.as_str() {
             "off" => String::new(),
             _ => context::memory_section(Some(memory::DEFAULT_TEMPLATE)),
         };
-        conditions.insert(name.clone(), ConditionLock { system: json!(system.describe()), difference });
+        let ceiling = condition.is_ceiling();
+        conditions
+            .insert(name.clone(), ConditionLock { system: json!(system.describe()), difference, ceiling });
     }
     Ok(conditions)
 }

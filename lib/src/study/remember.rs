@@ -13,7 +13,7 @@ use super::shift::Shift;
 use super::{StudyError, layout};
 use crate::grade::files::{json_bytes, write_new};
 use crate::memory::host::{Host, Outcome, Retrieved, Setup};
-use crate::memory::{self, BlockTemplate, Budget, MemoryError, Query, Resources};
+use crate::memory::{BlockTemplate, Budget, MemoryError, Query, Resources};
 use crate::task::InstanceId;
 
 /// One delivery: locked while it is made, so that it is made once.
@@ -99,8 +99,8 @@ async fn build(bench: &Bench, name: &str, target: &Target) -> Result<Retrieved, 
     let Some(history) = &target.history else {
         return Ok(Retrieved::without_history());
     };
-    let Condition { memory, settings, records, tokens } = condition;
-    let system = memory::open(memory, &serde_json::Value::Object(settings.clone()), &Resources::default())?;
+    let Condition { records, tokens, .. } = condition;
+    let system = condition.open(&target.task.evaluator, &Resources::default())?;
     let setup = Setup {
         condition: name.to_owned(),
         seed: bench.design.stats.seed,

@@ -4,7 +4,11 @@
 //! All of it reads the evaluator's view of a target. It stands above memory and grading; nothing here runs before or
 //! beside an agent, and nothing that it finds may reach one.
 
+mod base;
 mod diff;
 mod leak;
+mod oracle;
 
+pub use base::AtBase;
 pub use leak::{LEAK, LeakFinding, LeakKind, LeakScan, LeakVerdict, PATCH_OVERLAP, SUSPICIOUS, Source, scan};
+pub use oracle::{ORACLE, Oracle, OracleSettings};
