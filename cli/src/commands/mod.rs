@@ -7,6 +7,7 @@ mod gateway;
 mod grade;
 mod history;
 mod image;
+mod memory;
 mod parse_log;
 mod program;
 mod registry;
@@ -40,6 +41,8 @@ enum Command {
     Task(task::Args),
     /// Shows what a target may learn from.
     History(history::Args),
+    /// Tries memory systems.
+    Memory(memory::Args),
     /// Fetches, lists and drops published images.
     Image(image::Args),
     /// Runs the agent on one task.
@@ -80,6 +83,7 @@ async fn dispatch(command: Command) -> Outcome {
         Command::Doctor(args) => doctor::run(args).await,
         Command::Task(args) => task::run(args).await,
         Command::History(args) => history::run(args).await,
+        Command::Memory(args) => memory::run(args).await,
         Command::Image(args) => image::run(args).await,
         Command::Agent(args) => agent::run(args).await,
         Command::Grade(args) => grade::run(args).await,

@@ -8,7 +8,12 @@ mod base;
 mod diff;
 mod leak;
 mod oracle;
+mod quality;
 
 pub use base::AtBase;
 pub use leak::{LEAK, LeakFinding, LeakKind, LeakScan, LeakVerdict, PATCH_OVERLAP, SUSPICIOUS, Source, scan};
 pub use oracle::{ORACLE, Oracle, OracleSettings};
+pub use quality::{
+    AbstentionQuality, Answer, AtK, Evaluation, EvaluationError, KS, Level, LevelQuality, QualityReport,
+    RankingQuality, Rate, Reference, Touch, evaluate,
+};
