@@ -356,3 +356,52 @@ fn weights_that_add_up_to_a_threshold_reach_it() {
     assert_eq!(of(&[0.1, 0.3]), LeakVerdict::Suspicious);
     assert_eq!(of(&[0.7, 0.2, 0.1]), LeakVerdict::Leak);
 }
+
+/// Where `MEMTRIAL_DATA` names the folder of real data: what `bm25` delivers from real runs to the rows of one
+/// repository. Prints each block that is flagged.
+#[tokio::test]
+async fn real_blocks_are_flagged_for_a_reason() {
+    use crate::dataset::{Chronology, History, HistoryStore, MergeDates, read_tasks};
+    use crate::memory::host::{Host, Outcome, Setup};
+    use crate::memory::{Budget, Query, Resources, Target, open};
+    use crate::trajectory::Limits;
+
+    let Some(data) = std::env::var_os("MEMTRIAL_DATA").map(std::path::PathBuf::from) else { return };
+    let runs = HistoryStore::open(&data.join("trajectories/swebench-verified_gemini3pro_mini-1.15")).unwrap();
+    let rows = read_tasks(&data.join("tasks/swebench-lite.jsonl")).unwrap();
+    let (mut blocks, mut flagged) = (0, Vec::new());
+    for task in rows.tasks.iter().filter(|task| REAL.contains(&task.id().repo_key())) {
+        let history =
+            History::for_target(&runs, task.id(), Chronology::Number, &MergeDates::default()).unwrap();
+        let setup = Setup {
+            condition: "bm25".into(),
+            seed: 0,
+            budget: Budget::default(),
+            template: BlockTemplate::default(),
+        };
+        let system = open("bm25", &serde_json::Value::Null, &Resources::default()).unwrap();
+        let mut host = Host::build(system, &history, setup).await.unwrap();
+        let answer = host.retrieve(&Query::at_start(Target::from(&task.solver))).await.unwrap();
+        let Outcome::Injected(injection) = answer.outcome else { continue };
+        blocks += 1;
+        let of = |id: &InstanceId| {
+            let entry = history.entries().iter().find(|entry| entry.id() == id).unwrap();
+            let summary = entry.summary(&Limits::default()).unwrap();
+            Source { id: id.clone(), issue: summary.issue, patch: summary.submission }
+        };
+        let sources: Vec<Source> = injection.sources.iter().map(of).collect();
+        let found = scan(&injection.block, &sources, task, None);
+        if found.is_flagged() {
+            println!("{} {}", task.id(), found.verdict.name());
+            for one in &found.findings {
+                println!("    {} {} {}", one.weight, one.kind.name(), one.evidence);
+            }
+            flagged.push(task.id().to_string());
+        }
+    }
+    println!("{blocks} blocks, {} flagged", flagged.len());
+    assert!(blocks >= 20 && flagged.len() * 10 <= blocks, "{flagged:?}");
+}
+
+/// The repositories whose rows are looked at.
+const REAL: [&str; 1] = ["matplotlib__matplotlib"];

@@ -162,3 +162,27 @@ async fn a_system_is_asked_about_each_target_with_its_own_history() {
     assert_eq!(file.rankings[0].at[1].found.unwrap().mean, 1.0);
     assert_eq!((file.abstention.abstained, file.abstention.rightly.unwrap().mean), (2, 1.0));
 }
+
+/// Where `MEMTRIAL_DATA` names the folder of real data: `bm25` finds more than rankings that look at nothing.
+#[tokio::test]
+async fn real_runs_are_found_better_than_by_chance() {
+    let Some(data) = std::env::var_os("MEMTRIAL_DATA").map(std::path::PathBuf::from) else { return };
+    let store =
+        HistoryStore::open(&data.join("trajectories/swebench-verified_gemini3pro_mini-1.15")).unwrap();
+    let rows = crate::dataset::read_tasks(&data.join("tasks/swebench-lite.jsonl")).unwrap().tasks;
+    let tasks: BTreeMap<InstanceId, Task> = rows.into_iter().map(|task| (task.id().clone(), task)).collect();
+    let wanted = |id: &&InstanceId| REAL.is_empty() || REAL.contains(&id.repo_key());
+    let known = tasks.keys().filter(|task| store.ids().any(|run| run.same_repo(task)));
+    let targets: BTreeSet<InstanceId> = store.ids().chain(known).filter(wanted).cloned().collect();
+    let targets: Vec<InstanceId> = targets.into_iter().collect();
+    let open = || open("bm25", &Value::Null, &Resources::default());
+    let asked =
+        Evaluation { name: "bm25", open: &open, store: &store, tasks: &tasks, targets: &targets, ks: &KS };
+    let report = evaluate(asked).await.unwrap();
+    println!("{}", report.text());
+    let mrr = |ranking: usize| report.levels[0].rankings[ranking].mrr.unwrap().mean;
+    assert!(mrr(0) > mrr(1) && mrr(0) > mrr(2), "{}", report.text());
+}
+
+/// The repositories whose runs are looked at; none named: all.
+const REAL: &[&str] = &["matplotlib__matplotlib"];
