@@ -334,7 +334,7 @@ fn shorten(text: &str) -> String {
 }
 
 /// A text on one line of at most so many characters.
-pub(super) fn shorten_to(text: &str, most: usize) -> String {
+pub(crate) fn shorten_to(text: &str, most: usize) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     if text.chars().count() <= most { text } else { text.chars().take(most - 1).chain(['…']).collect() }
 }

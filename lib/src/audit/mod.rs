@@ -13,6 +13,7 @@ mod fix;
 mod graph;
 mod history;
 mod listing;
+pub mod memory;
 mod packages;
 
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! The host: the only way to run a memory system.
 //!
-//! It gives a system one target's eligible history in chronological order, withholds what the system does not declare,
-//! freezes the store and watches its digest, checks every delivery (sources, number of records, tokens, paths), renders
+//! It gives a system one target's eligible history in chronological order, takes secrets out, withholds what the system
+//! does not declare, freezes the store and watches its digest, checks every delivery (sources, number of records, tokens, paths), renders
 //! the block and counts costs. Each target gets a store of its own, made of its own history; what a run taught is taken
 //! from a [`Shelf`] where it stands there. One store may serve several targets ([`Host::retarget`]) only where the system
 //! says that nothing but eligible records shines through.
@@ -12,7 +12,8 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::shelf::{Chain, Shelf};
+use super::redact::{Redactions, redact_run};
+use super::shelf::{Chain, Shelf, Taken};
 use super::{
     BlockTemplate, Budget, Costed, Delivery, Description, Experience, Feedback, Held, LearnsFrom,
     MemoryError, MemoryFile, MemorySystem, Query, Record, Retrieval, Scope, Store, estimate_tokens,
@@ -77,6 +78,7 @@ pub struct Host {
     setup: Setup,
     store: Store,
     build: Cost,
+    redactions: Redactions,
 }
 
 /// What is put before the agent.
@@ -122,6 +124,9 @@ pub struct Retrieved {
     pub build: Cost,
     /// What the retrieval cost.
     pub retrieve: Cost,
+    /// Secrets that were taken out of the runs before the system read them.
+    #[serde(default, skip_serializing_if = "Redactions::is_empty")]
+    pub redactions: Redactions,
 }
 
 impl Injection {
@@ -139,9 +144,14 @@ impl Injection {
 impl Retrieved {
     /// Where no system was asked.
     pub fn abstained(reason: String) -> Self {
-        let store = Store { digest: String::new(), records: 0, bytes: 0, unusable: 0 };
-        let outcome = Outcome::Abstained { reason };
-        Self { outcome, store, eligible: 0, build: Cost::ZERO, retrieve: Cost::ZERO }
+        Self {
+            outcome: Outcome::Abstained { reason },
+            store: Store { digest: String::new(), records: 0, bytes: 0, unusable: 0 },
+            eligible: 0,
+            build: Cost::ZERO,
+            retrieve: Cost::ZERO,
+            redactions: Redactions::default(),
+        }
     }
 }
 
@@ -195,16 +205,17 @@ impl Host {
         let order = history.eligible();
         let eligible = check_history(&target, &order, about.learns_from)?;
         let scope = Scope { condition: setup.condition.clone(), target: target.clone(), seed: setup.seed };
-        let mut build = Cost::ZERO;
+        let (mut build, mut redacted) = (Cost::ZERO, Redactions::default());
         spend(&mut build, Instant::now(), system.prepare(&scope).await?);
         let mut taken = Take { about: &about, history, chain: Chain::new(about.order_sensitive) };
         let mut ahead = None;
         for origin in order.iter().filter(|_| about.ingests) {
-            let cost = match shelf.as_deref_mut() {
+            let Taken { cost, redactions } = match shelf.as_deref_mut() {
                 Some(shelf) => taken.from_shelf(shelf, system.as_mut(), origin, &mut ahead).await?,
                 None => taken.ingest(system.as_mut(), origin).await?,
             };
             build = build.plus(cost);
+            redacted.add(redactions);
         }
         taken.take_back(system.as_mut(), ahead)?;
         let started = Instant::now();
@@ -212,7 +223,18 @@ impl Host {
         let started = Instant::now();
         let store = spend(&mut build, started, system.freeze().await?);
         let ingested = eligible.clone();
-        Ok(Self { system, about, target, ingested, eligible, as_of: None, setup, store, build })
+        Ok(Self {
+            system,
+            about,
+            target,
+            ingested,
+            eligible,
+            as_of: None,
+            setup,
+            store,
+            build,
+            redactions: redacted,
+        })
     }
 
     /// Turns to another target whose history the store holds, without building it again.
@@ -280,7 +302,8 @@ impl Host {
             Retrieval::Delivery(delivery) => Outcome::Injected(self.accept(delivery)?),
         };
         let (store, eligible) = (self.store.clone(), self.eligible.len());
-        Ok(Retrieved { outcome, store, eligible, build: self.build, retrieve })
+        let redactions = self.redactions.clone();
+        Ok(Retrieved { outcome, store, eligible, build: self.build, retrieve, redactions })
     }
 
     /// Tells the system how a run went. Only for studies whose memory learns between runs; never in a frozen one.
@@ -311,7 +334,8 @@ impl Host {
         let staging = staging.map_err(|error| failed(format!("{}: {error}", parent.display())))?;
         let mut cost = Cost::ZERO;
         spend(&mut cost, started, self.system.snapshot(staging.path()).await?);
-        let about = serde_json::json!({ "system": self.system.describe(), "target": self.target, "store": self.store });
+        let about = serde_json::json!({ "system": self.system.describe(), "target": self.target, "store": self.store,
+            "redactions": self.redactions });
         let about = serde_json::to_string_pretty(&about).map_err(|error| failed(error.to_string()))?;
         let publish = || {
             fs_err::write(staging.path().join("store.json"), about + "\n")?;
@@ -401,8 +425,8 @@ struct Take<'a> {
 type Ahead = Option<(InstanceId, serde_json::Value)>;
 
 impl Take<'_> {
-    /// Reads a run, without what the system does not declare that it reads.
-    fn read(&self, origin: &InstanceId) -> Result<Experience, MemoryError> {
+    /// Reads a run, without secrets and without what the system does not declare that it reads.
+    fn read(&self, origin: &InstanceId, found: &mut Redactions) -> Result<Experience, MemoryError> {
         let read = self.history.read(origin, self.about.reads_events).and_then(|read| same_run(origin, read));
         let mut experience = read.map_err(|reason| self.unreadable(origin, reason))?;
         if !self.about.uses_outcome {
@@ -411,6 +435,7 @@ impl Take<'_> {
         if !self.about.reads_events {
             experience.events.clear();
         }
+        redact_run(&mut experience, found);
         Ok(experience)
     }
 
@@ -424,31 +449,32 @@ impl Take<'_> {
         system: &mut dyn MemorySystem,
         origin: &InstanceId,
         ahead: &mut Ahead,
-    ) -> Result<Cost, MemoryError> {
+    ) -> Result<Taken, MemoryError> {
         let (content, outcome) =
             self.history.digest(origin).map_err(|reason| self.unreadable(origin, reason))?;
         let key = self.chain.next(origin, &content, outcome.filter(|_| self.about.uses_outcome));
-        if let Some((saved, cost)) = shelf.get(&key)? {
+        if let Some((saved, taken)) = shelf.get(&key)? {
             if self.about.order_sensitive {
                 *ahead = Some((origin.clone(), saved));
             } else {
                 system.load(origin, saved)?;
             }
-            return Ok(cost);
+            return Ok(taken);
         }
         self.take_back(system, ahead.take())?;
-        let cost = self.ingest(system, origin).await?;
+        let taken = self.ingest(system, origin).await?;
         if let Some(saved) = system.saved(origin)? {
-            shelf.put(&key, origin, &saved, cost)?;
+            shelf.put(&key, origin, &saved, &taken)?;
         }
-        Ok(cost)
+        Ok(taken)
     }
 
-    async fn ingest(&self, system: &mut dyn MemorySystem, origin: &InstanceId) -> Result<Cost, MemoryError> {
+    async fn ingest(&self, system: &mut dyn MemorySystem, origin: &InstanceId) -> Result<Taken, MemoryError> {
         let started = Instant::now();
-        let mut cost = Cost::ZERO;
-        spend(&mut cost, started, system.ingest(&self.read(origin)?).await?);
-        Ok(cost)
+        let (mut cost, mut redactions) = (Cost::ZERO, Redactions::default());
+        let experience = self.read(origin, &mut redactions)?;
+        spend(&mut cost, started, system.ingest(&experience).await?);
+        Ok(Taken { cost, redactions })
     }
 
     fn take_back(&self, system: &mut dyn MemorySystem, ahead: Ahead) -> Result<(), MemoryError> {

@@ -26,6 +26,7 @@ mod error;
 mod history;
 mod notebook;
 mod record;
+mod redact;
 mod registry;
 mod systems;
 mod tokenize;
@@ -43,6 +44,7 @@ use crate::trajectory::Event;
 pub use bank::Ranking;
 pub use block::{BlockTemplate, DEFAULT_TEMPLATE};
 pub use error::MemoryError;
+pub use redact::{Redactions, redact};
 pub use registry::{About, Needs, Resources, SYSTEMS, Setting, describe, open};
 
 /// A result and what models charged for it. Seconds are measured by the host, not reported by systems.

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use super::redact::Redactions;
 use super::{Description, MemoryError};
 use crate::llm::Cost;
 use crate::task::InstanceId;
@@ -23,9 +24,18 @@ use crate::task::InstanceId;
 struct Line<V> {
     key: String,
     run: InstanceId,
-    /// What taking the run in cost.
-    cost: Cost,
+    taken: Taken,
     saved: V,
+}
+
+/// What taking a run in came to.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Taken {
+    /// What it cost.
+    pub cost: Cost,
+    /// The secrets that were taken out of it.
+    #[serde(default, skip_serializing_if = "Redactions::is_empty")]
+    pub redactions: Redactions,
 }
 
 /// An open shelf. One process writes to it at a time: callers see to that.
@@ -117,8 +127,8 @@ impl Shelf {
         format!("{:x}", Sha256::digest(format!("{}\n{key}", self.identity)))
     }
 
-    /// What was put under a key, and what it had cost.
-    pub(super) fn get(&self, key: &str) -> Result<Option<(Value, Cost)>, MemoryError> {
+    /// What was put under a key, and what taking it in had come to.
+    pub(super) fn get(&self, key: &str) -> Result<Option<(Value, Taken)>, MemoryError> {
         let Some(&at) = self.lines.get(&self.full_key(key)) else { return Ok(None) };
         let fail = |reason: String| MemoryError::Shelf { path: self.path.clone(), reason };
         let mut file = File::open(&self.path).map_err(|error| fail(error.to_string()))?;
@@ -130,7 +140,7 @@ impl Shelf {
         if line.key != self.full_key(key) {
             return Err(fail(format!("at byte {at} stands another run: another process writes to the file")));
         }
-        Ok(Some((line.saved, line.cost)))
+        Ok(Some((line.saved, line.taken)))
     }
 
     /// Appends what a run taught; on disk when it returns.
@@ -139,11 +149,11 @@ impl Shelf {
         key: &str,
         run: &InstanceId,
         saved: &Value,
-        cost: Cost,
+        taken: &Taken,
     ) -> Result<(), MemoryError> {
         let fail = |reason: String| MemoryError::Shelf { path: self.path.clone(), reason };
         let key = self.full_key(key);
-        let line = Line { key: key.clone(), run: run.clone(), cost, saved };
+        let line = Line { key: key.clone(), run: run.clone(), taken: taken.clone(), saved };
         let mut bytes = serde_json::to_vec(&line).map_err(|error| fail(error.to_string()))?;
         bytes.push(b'\n');
         let written = self.file.write_all(&bytes).and_then(|()| self.file.sync_data());
@@ -164,7 +174,9 @@ mod tests {
 
     use super::*;
 
-    const PAID: Cost = Cost { calls: 2, ..Cost::ZERO };
+    fn paid() -> Taken {
+        Taken { cost: Cost { calls: 2, ..Cost::ZERO }, ..Taken::default() }
+    }
 
     fn id(number: u64) -> InstanceId {
         InstanceId::parse(&format!("acme__widget-{number}")).unwrap()
@@ -175,20 +187,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("shelf.jsonl");
         let mut shelf = Shelf::open(&path, "one".into()).unwrap();
-        shelf.put("a", &id(1), &json!({"x": 1}), PAID).unwrap();
-        shelf.put("b", &id(2), &json!("two"), PAID).unwrap();
-        assert_eq!(shelf.get("a").unwrap(), Some((json!({"x": 1}), PAID)));
+        shelf.put("a", &id(1), &json!({"x": 1}), &paid()).unwrap();
+        shelf.put("b", &id(2), &json!("two"), &paid()).unwrap();
+        assert_eq!(shelf.get("a").unwrap(), Some((json!({"x": 1}), paid())));
         let whole = fs_err::read(&path).unwrap();
         for cut in 0..whole.len() {
             fs_err::write(&path, &whole[..cut]).unwrap();
             let mut shelf = Shelf::open(&path, "one".into()).unwrap();
             let lines = whole[..cut].iter().filter(|byte| **byte == b'\n').count();
             assert_eq!(shelf.len(), lines, "cut at {cut}");
-            shelf.put("c", &id(3), &json!(3), PAID).unwrap();
+            shelf.put("c", &id(3), &json!(3), &paid()).unwrap();
             let again = Shelf::open(&path, "one".into()).unwrap();
             assert_eq!(
                 (again.len(), again.get("c").unwrap()),
-                (lines + 1, Some((json!(3), PAID))),
+                (lines + 1, Some((json!(3), paid()))),
                 "cut at {cut}"
             );
         }

@@ -19,6 +19,9 @@ pub struct Comparison {
     pub condition: String,
     /// The baseline.
     pub baseline: String,
+    /// Whether the condition is chosen with knowledge of the answer: a ceiling.
+    #[serde(default)]
+    pub ceiling: bool,
     /// With which solver; `None`: pooled over all, the unit still being the target.
     pub solver: Option<String>,
     /// The outcomes.
@@ -72,6 +75,7 @@ fn one(facts: &StudyFacts, trials: &Trials, condition: &str, solver: Option<&str
     Comparison {
         condition: condition.to_owned(),
         baseline: facts.baseline.clone(),
+        ceiling: facts.ceilings.iter().any(|name| name == condition),
         solver: solver.map(str::to_owned),
         paired: Paired::of(&targets, facts.seed, facts.equivalence_margin),
         holm_p: None,

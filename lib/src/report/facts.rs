@@ -32,6 +32,12 @@ pub struct StudyFacts {
     pub seed: u64,
     /// The digest of the lock file.
     pub lock_digest: String,
+    /// Whether targets whose answer a block gave away leave every arm of the main comparisons.
+    #[serde(default)]
+    pub exclude_leaks: bool,
+    /// Conditions that are chosen with knowledge of the answer.
+    #[serde(default)]
+    pub ceilings: Vec<String>,
     /// Differences smaller than this share count as "no difference" (0.03: 3 percentage points).
     pub equivalence_margin: f64,
 }

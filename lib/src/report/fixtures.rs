@@ -25,6 +25,8 @@ pub(super) fn facts(solvers: &[&str], replicates: u32, targets: usize) -> StudyF
         notes: Vec::new(),
         seed: 7,
         lock_digest: "sha256:0123456789ab".to_owned(),
+        exclude_leaks: false,
+        ceilings: Vec::new(),
         equivalence_margin: 0.03,
     }
 }
@@ -70,6 +72,7 @@ pub(super) fn trial(
             injected_tokens: if memory { 350 } else { 0 },
             ..MemoryNote::default()
         },
+        leak: None,
         attempts: 1,
         agent_seconds: 30.0,
         grade_seconds: 5.5,

@@ -14,6 +14,21 @@ use super::wording::{
 };
 use super::{Comparison, Report};
 
+/// The heading of tables of [`difference_cells`].
+pub(super) const DIFFERENCE_HEAD: [&str; 11] = [
+    "condition",
+    "solver",
+    "n",
+    "Δ pp",
+    "95 % interval",
+    "p",
+    "Holm p",
+    "McNemar mid-p",
+    "gains",
+    "harms",
+    "MDE",
+];
+
 impl Report {
     /// The report as one HTML page: no external resources, light and dark, plots as inline SVG.
     pub fn html(&self) -> String {
@@ -27,6 +42,7 @@ impl Report {
             (section("Headroom", &self.html_headroom()))
             (section("Cost", &self.html_cost()))
             (section("Memory", &self.html_memory()))
+            (section("Leaks", &self.leaks_html()))
             (section("Verdicts", &self.html_verdicts()))
             (section("Excluded targets", &self.html_excluded()))
             (section("Chronology", &list(&self.study.chronology_disagreements)))
@@ -64,8 +80,6 @@ impl Report {
         let rows = |cells: fn(&Comparison) -> Vec<String>| -> Vec<Vec<String>> {
             self.with_data().map(|c| [comparison_names(c), cells(c)].concat()).collect()
         };
-        let head =
-            ["condition", "solver", "n", "Δ pp", "95 % interval", "p", "Holm p", "McNemar mid-p", "gains"];
         let margin = format!("within ±{}", percent(self.study.equivalence_margin));
         let robust = ["condition", "solver", "repositories", "by repository", "90 % interval"];
         html! { @if self.with_data().next().is_some() {
@@ -73,7 +87,7 @@ impl Report {
                 &format!("Resolved rate, difference from {} in percentage points", self.study.baseline)))
             (table("Δ: mean over targets of the difference of resolved rates, in percentage points. McNemar: one \
                 replicate only. MDE: smallest effect that 80 % power finds.", 2,
-                &[&head[..], &["harms", "MDE"]].concat(), &rows(difference_cells)))
+                &DIFFERENCE_HEAD, &rows(difference_cells)))
             (table("By repository: t interval with repositories as clusters. Within: whether the 90 % interval lies inside \
                 the equivalence margin. Worst case: Δ if all missing verdicts had gone one way.", 2,
                 &[&robust[..], &[&margin, "missing pairs", "worst case"]].concat(), &rows(robustness_cells)))
@@ -256,7 +270,7 @@ impl Report {
     }
 }
 
-fn difference_cells(c: &Comparison) -> Vec<String> {
+pub(super) fn difference_cells(c: &Comparison) -> Vec<String> {
     let p = &c.paired;
     vec![
         p.targets.to_string(),

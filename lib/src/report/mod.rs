@@ -12,6 +12,7 @@ pub mod compare;
 mod comparison;
 mod facts;
 mod html;
+mod leaks;
 mod page;
 mod paired;
 mod pieces;
@@ -29,6 +30,7 @@ mod tests;
 pub use arm::{Arm, MemoryUse, Reliability, Spend, Usage};
 pub use comparison::{Comparison, Ratios};
 pub use facts::{Exclusion, ReportError, StudyFacts};
+pub use leaks::{LeakArm, LeakBlock, Leaks};
 pub use paired::{
     Cluster, Equivalence, Estimate, Finding, Flip, Method, Paired, PairedTarget, SingleRun, Strata, Stratum,
     VerdictPair,
@@ -69,6 +71,9 @@ pub struct Report {
     pub comparisons: Vec<Comparison>,
     /// How many comparisons the Holm adjustment of the per-solver p values covers.
     pub family: usize,
+    /// What was found in the injected blocks.
+    #[serde(default)]
+    pub leaks: Leaks,
     /// Each target in each arm, by id.
     pub targets: Vec<TargetRow>,
     /// What all trials cost, those of excluded targets and missing trials included.
@@ -126,10 +131,21 @@ impl Report {
     /// twice, or a baseline that is no condition.
     pub fn build(facts: StudyFacts, trials: &[TrialRecord]) -> Result<Self, ReportError> {
         facts.check(trials)?;
-        let excluded = excluded(&facts, trials);
-        let gone: BTreeSet<&InstanceId> = excluded.iter().map(|e| &e.instance_id).collect();
-        let kept: Trials =
-            trials.iter().filter(|t| !gone.contains(&t.key.instance_id)).map(|t| (&t.key, t)).collect();
+        let unfit = excluded(&facts, trials);
+        let mut leaking = leaks::leaking(trials);
+        leaking.retain(|leak| !unfit.iter().any(|e| e.instance_id == leak.instance_id));
+        let leaking_targets: Vec<InstanceId> = leaking.iter().map(|e| e.instance_id.clone()).collect();
+        let all_excluded = unfit.iter().cloned().chain(leaking).collect::<Vec<_>>();
+        let mut excluded = if facts.exclude_leaks { all_excluded.clone() } else { unfit.clone() };
+        excluded.sort_by(|a, b| a.instance_id.cmp(&b.instance_id));
+        let kept = without(trials, &excluded);
+        let mut leaks = Leaks::of(&facts, &without(trials, &unfit), leaking_targets);
+        if !leaks.targets.is_empty() {
+            let beside = without(trials, if facts.exclude_leaks { &unfit } else { &all_excluded });
+            let mut comparisons = comparison::all(&facts, &beside);
+            let family = adjust(&mut comparisons);
+            leaks.compare(comparisons, family);
+        }
 
         let remaining = facts.targets.saturating_sub(excluded.len()) as u64;
         let per_arm = remaining * u64::from(facts.replicates);
@@ -148,6 +164,7 @@ impl Report {
             },
             conclusions: comparisons.iter().map(|c| wording::conclusion(c, family)).collect(),
             caveats: Vec::new(),
+            leaks,
             targets: target_rows(&facts, &kept),
             spent: spent(trials),
             study: facts,
@@ -159,6 +176,12 @@ impl Report {
         report.caveats = wording::caveats(&report);
         Ok(report)
     }
+}
+
+/// The trials of the targets that are not excluded.
+fn without<'a>(trials: &'a [TrialRecord], excluded: &[Exclusion]) -> Trials<'a> {
+    let gone: BTreeSet<&InstanceId> = excluded.iter().map(|e| &e.instance_id).collect();
+    trials.iter().filter(|t| !gone.contains(&t.key.instance_id)).map(|t| (&t.key, t)).collect()
 }
 
 /// Targets that the study or a verdict takes out, with the first reason by key.

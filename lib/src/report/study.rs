@@ -52,6 +52,13 @@ impl Report {
             notes: design.note.iter().cloned().chain(replay_notes(design)).collect(),
             seed: design.stats.seed,
             lock_digest: bench.lock_digest(),
+            exclude_leaks: design.audit.exclude_leaks,
+            ceilings: design
+                .conditions
+                .iter()
+                .filter(|(_, condition)| condition.is_ceiling())
+                .map(|(name, _)| name.clone())
+                .collect(),
             equivalence_margin: EQUIVALENCE_MARGIN,
         };
         let records: Vec<_> = bench.records()?.into_values().collect();

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::fixtures::{demo, facts, trial, trials};
 use super::*;
+use crate::audit::memory::{LeakFinding, LeakKind, LeakScan, LeakVerdict};
 use crate::grade::VerdictClass;
 
 fn build(facts: StudyFacts, trials: &[TrialRecord]) -> Report {
@@ -324,6 +325,82 @@ fn holm_covers_the_comparisons_of_one_family() {
     let p = 2.0 / 256.0;
     let adjusted: Vec<Option<f64>> = report.comparisons.iter().map(|c| c.holm_p).collect();
     assert_eq!(adjusted, [Some(2.0 * p), Some(2.0 * p), Some(p), None, None, None]);
+}
+
+/// A scan of a block with one finding.
+fn scan(verdict: LeakVerdict) -> Option<LeakScan> {
+    let weight = if verdict == LeakVerdict::Leak { 1.0 } else { 0.5 };
+    let evidence = "3 of 4 lines of the gold patch, as \"close()\"".to_owned();
+    Some(LeakScan { verdict, findings: vec![LeakFinding { kind: LeakKind::GoldLines, evidence, weight }] })
+}
+
+/// The demonstration with a leak for acme__widget-7 and a suspicion for beta__gadget-2.
+fn leaky(exclude: bool) -> Report {
+    let (mut facts, mut trials) = demo();
+    facts.exclude_leaks = exclude;
+    for trial in trials.iter_mut().filter(|trial| trial.key.condition == "bm25") {
+        trial.leak = match trial.key.instance_id.as_str() {
+            "acme__widget-7" => scan(LeakVerdict::Leak),
+            "beta__gadget-2" => scan(LeakVerdict::Suspicious),
+            _ => Some(LeakScan::default()),
+        };
+    }
+    build(facts, &trials)
+}
+
+#[test]
+fn leaks_are_counted_listed_and_compared_without() {
+    let report = leaky(false);
+    let text = report.text();
+    let section = text.split("\nLEAKS\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    insta::assert_snapshot!(section, @r#"
+    condition  solver  scanned  leaks  suspicious
+    bm25       reader       24      2           2
+    - bm25 acme__widget-7, 2 trials: leak: 1 (gold-lines: 3 of 4 lines of the gold patch, as "close()")
+    - bm25 beta__gadget-2, 2 trials: suspicious: 0.5 (gold-lines: 3 of 4 lines of the gold patch, as
+      "close()")
+    without 1 target whose answer a block gave away:
+    - bm25 against off, reader: helped, +50.0 pp [+22.7, +77.3], p = 0.023, over 11 targets: 8 gains, 1
+      harm. With 3 repositories as clusters the interval is [-17.7, +100.0] and does not exclude 0.
+    condition  solver   n   diff   95 % interval    SE      p  Holm p  gain  harm   MDE
+    bm25       reader  11  +50.0  [+22.7, +77.3]  15.1  0.023   0.023     8     1  42.2
+    "#);
+    assert_eq!((report.comparisons[0].paired.targets, report.leaks.comparisons[0].paired.targets), (12, 11));
+    assert!(report.leaks.comparisons[0].paired.gains.iter().all(|flip| flip.id != "acme__widget-7"));
+    assert!(report.caveats.iter().any(|caveat| caveat.contains("of 1 target away")), "{:?}", report.caveats);
+    let page = report.html();
+    assert!(page.contains("<h2>Leaks</h2>") && page.contains("gold-lines"), "{page}");
+    let json = serde_json::to_string(&report).unwrap();
+    assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report);
+    let (facts, trials) = demo();
+    assert!(!build(facts, &trials).text().contains("LEAKS"));
+}
+
+#[test]
+fn leaks_leave_every_arm_where_the_study_says_so() {
+    let (out, kept) = (leaky(true), leaky(false));
+    let ids: Vec<&str> = out.excluded.iter().map(|e| e.instance_id.as_str()).collect();
+    assert_eq!(ids, ["acme__widget-7", "zeta__tool-3", "zeta__tool-6"]);
+    assert_eq!(out.excluded[0].reason, "the block of bm25 gives the answer away");
+    assert_eq!(out.comparisons, kept.leaks.comparisons);
+    assert_eq!(out.leaks.comparisons, kept.comparisons);
+    assert_eq!(out.leaks.blocks, kept.leaks.blocks);
+    assert_eq!(out.progress.expected, 44);
+}
+
+#[test]
+fn ceilings_are_called_so() {
+    let (mut facts, trials) = demo();
+    facts.ceilings.push("bm25".to_owned());
+    let report = build(facts, &trials);
+    assert!(
+        report.conclusions[0].starts_with("bm25 (a ceiling) against off, reader:"),
+        "{:?}",
+        report.conclusions
+    );
+    assert!(
+        report.caveats.iter().any(|caveat| caveat.starts_with("bm25: chosen with knowledge of the answer"))
+    );
 }
 
 proptest! {

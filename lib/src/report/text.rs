@@ -25,7 +25,7 @@ impl Report {
         section(
             &mut out,
             &format!("DIFFERENCE FROM {}, percentage points", self.study.baseline),
-            &self.delta_table(),
+            &delta_table(&self.comparisons),
         );
         section(&mut out, "ROBUSTNESS, percentage points", &self.robustness_table());
         section(&mut out, "ONE REPLICATE: paired tests", &self.single_table());
@@ -39,6 +39,7 @@ impl Report {
         section(&mut out, &format!("COST AS A RATIO TO {}", self.study.baseline), &self.ratio_table());
         section(&mut out, "VERDICTS", &self.verdicts());
         section(&mut out, "MEMORY", &self.memory_table());
+        section(&mut out, "LEAKS", &self.leaks_text());
         section(&mut out, "EXCLUDED TARGETS", &self.exclusions());
         section(&mut out, "CHRONOLOGY", &bullets(&self.study.chronology_disagreements));
         section(&mut out, "CAVEATS", &bullets(&self.caveats));
@@ -108,29 +109,6 @@ impl Report {
             }
         }
         out
-    }
-
-    fn delta_table(&self) -> String {
-        let head =
-            ["condition", "solver", "n", "diff", "95 % interval", "SE", "p", "Holm p", "gain", "harm", "MDE"];
-        let mut table = Table::new(2, &head);
-        for c in &self.comparisons {
-            let p = &c.paired;
-            let mut cells = clip(comparison_names(c));
-            cells.extend([
-                p.targets.to_string(),
-                or_dash(p.delta, |d| points(d.value)),
-                or_dash(p.delta, |d| points_interval(d.interval)),
-                or_dash(p.standard_error, percent),
-                or_dash(p.delta, |_| p_value(p.sign_flip.p)),
-                or_dash(c.holm_p, p_value),
-                p.gains.len().to_string(),
-                p.harms.len().to_string(),
-                or_dash(p.detectable, percent),
-            ]);
-            table.row(cells);
-        }
-        table.render_rows()
     }
 
     fn robustness_table(&self) -> String {
@@ -293,6 +271,30 @@ impl Report {
             self.excluded.iter().map(|e| format!("{}: {}", e.instance_id, e.reason)).collect();
         bullets(&lines)
     }
+}
+
+/// Differences of comparisons with their intervals and p values.
+pub(super) fn delta_table(comparisons: &[Comparison]) -> String {
+    let head =
+        ["condition", "solver", "n", "diff", "95 % interval", "SE", "p", "Holm p", "gain", "harm", "MDE"];
+    let mut table = Table::new(2, &head);
+    for c in comparisons {
+        let p = &c.paired;
+        let mut cells = clip(comparison_names(c));
+        cells.extend([
+            p.targets.to_string(),
+            or_dash(p.delta, |d| points(d.value)),
+            or_dash(p.delta, |d| points_interval(d.interval)),
+            or_dash(p.standard_error, percent),
+            or_dash(p.delta, |_| p_value(p.sign_flip.p)),
+            or_dash(c.holm_p, p_value),
+            p.gains.len().to_string(),
+            p.harms.len().to_string(),
+            or_dash(p.detectable, percent),
+        ]);
+        table.row(cells);
+    }
+    table.render_rows()
 }
 
 /// A heading and its body, where there is a body.

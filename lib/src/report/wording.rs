@@ -92,7 +92,8 @@ pub(super) fn conclusion(comparison: &Comparison, family: usize) -> String {
 /// Which comparison.
 pub(super) fn title(comparison: &Comparison) -> String {
     let solver = comparison.solver.as_deref().unwrap_or("all solvers");
-    format!("{} against {}, {solver}", comparison.condition, comparison.baseline)
+    let ceiling = if comparison.ceiling { " (a ceiling)" } else { "" };
+    format!("{}{ceiling} against {}, {solver}", comparison.condition, comparison.baseline)
 }
 
 /// What may be said about one comparison, with these figures behind the verdict.
@@ -198,6 +199,21 @@ pub(super) fn caveats(report: &Report) -> Vec<String> {
     if !report.excluded.is_empty() {
         let n = counted(report.excluded.len() as u64, "target");
         caveats.push(format!("{n} left every arm because no fair verdict is possible there."));
+    }
+    if !report.study.ceilings.is_empty() {
+        caveats.push(format!(
+            "{}: chosen with knowledge of the answer, a ceiling that no memory system can be held to.",
+            report.study.ceilings.join(", ")
+        ));
+    }
+    let leaking = report.leaks.targets.len() as u64;
+    if leaking > 0 {
+        let effect = if report.leaks.excluded { "left every arm" } else { "are in the main comparisons" };
+        caveats.push(format!(
+            "Blocks gave the answer of {} away: they {effect}; the comparisons {} stand under leaks.",
+            counted(leaking, "target"),
+            if report.leaks.excluded { "with them" } else { "without them" },
+        ));
     }
     let disagreements = report.study.chronology_disagreements.len() as u64;
     if disagreements > 0 {

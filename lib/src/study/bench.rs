@@ -17,7 +17,7 @@ use crate::llm::{Endpoint, Limiter, OnRetry, Secret, recorded_run};
 use crate::memory::{self, LearnsFrom};
 use crate::sandbox::environment::{Base, Settings};
 use crate::sandbox::{self, Mount};
-use crate::task::{InstanceId, Task};
+use crate::task::{EvaluatorView, InstanceId, Task};
 
 /// The lock's format.
 const LOCK_SCHEMA: u32 = 1;
@@ -397,12 +397,13 @@ fn conditions(
 ) -> Result<BTreeMap<String, ConditionLock>, StudyError> {
     let mut conditions = BTreeMap::new();
     for (name, condition) in &design.conditions {
-        let about = systems::open(design, layout, limiter, name)?.describe();
+        let about = systems::open(design, layout, limiter, name, &EvaluatorView::default())?.describe();
         let difference = match condition.memory.as_str() {
             "off" => String::new(),
             _ => context::memory_section(Some(memory::DEFAULT_TEMPLATE)),
         };
-        conditions.insert(name.clone(), ConditionLock { system: json!(about), difference });
+        let ceiling = condition.is_ceiling();
+        conditions.insert(name.clone(), ConditionLock { system: json!(about), difference, ceiling });
     }
     Ok(conditions)
 }

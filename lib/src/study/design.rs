@@ -66,6 +66,9 @@ pub struct Design {
     /// Seeds of the statistics.
     #[serde(default)]
     pub stats: Stats,
+    /// What is done about blocks that give the answer away.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub audit: Audit,
 }
 
 /// A memory system with its settings (every context policy but `full` comes later).
@@ -230,9 +233,18 @@ impl Default for Stats {
     }
 }
 
+/// What is done about blocks that give the answer away.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Audit {
+    /// Whether a target leaves every arm where a block gave its answer away in some arm. Without it such targets stay, and
+    /// the comparison without them stands beside the main one; with it the other way round.
+    pub exclude_leaks: bool,
+}
+
 /// What does not change a run does not change the lock of a study that leaves it out.
-fn is_default(format: &TrajectoryFormat) -> bool {
-    *format == TrajectoryFormat::default()
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 fn one() -> u32 {

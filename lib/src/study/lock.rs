@@ -52,6 +52,9 @@ pub struct ConditionLock {
     pub system: serde_json::Value,
     /// What an arm of this condition shows the model besides what `off` shows: the block, its records left open.
     pub difference: String,
+    /// Whether it is chosen with knowledge of the answer: a ceiling, no system.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ceiling: bool,
 }
 
 impl Lock {

@@ -12,6 +12,7 @@ mod error;
 mod images;
 mod journal;
 mod layout;
+mod leak;
 mod lock;
 mod program;
 mod record;
@@ -24,7 +25,7 @@ mod workers;
 
 pub use bench::{Bench, KeyLookup, Openings};
 pub use claims::{Owner, unique_name};
-pub use design::{Agent, Budget, Condition, Design, Grade, Sandbox, Solver, Stats, TEMPLATE};
+pub use design::{Agent, Audit, Budget, Condition, Design, Grade, Sandbox, Solver, Stats, TEMPLATE};
 pub use error::StudyError;
 pub use layout::Layout;
 pub use lock::{ConditionLock, Lock, TargetLock};

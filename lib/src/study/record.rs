@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::audit::memory::LeakScan;
 use crate::grade::VerdictClass;
 use crate::llm::Cost;
 use crate::task::InstanceId;
@@ -41,6 +42,10 @@ pub struct TrialRecord {
     pub memory_cost: Cost,
     /// What memory delivered.
     pub memory: MemoryNote,
+    /// Whether the injected block gives the answer away, found after the run; `None`: nothing was injected, or the record
+    /// is of a version that did not look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leak: Option<LeakScan>,
     /// How many attempts it took (1: the first).
     pub attempts: u32,
     /// Wall-clock seconds of the agent and of grading.

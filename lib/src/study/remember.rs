@@ -128,7 +128,7 @@ async fn make(
         Some(Outcome::Injected(injection)) => budget = injection.dose(),
         None => {}
     }
-    let system = systems::open(&bench.design, &bench.layout, &bench.limiter, name)?;
+    let system = systems::open(&bench.design, &bench.layout, &bench.limiter, name, &target.task.evaluator)?;
     let setup = Setup {
         condition: name.to_owned(),
         seed: bench.design.stats.seed,

@@ -1,4 +1,4 @@
-//! The memory systems of a study's conditions, with the models that they may ask.
+//! The memory systems of a study's conditions, with the models that they may ask: the built-in ones, or the oracle over one.
 
 use std::sync::Arc;
 
@@ -6,10 +6,19 @@ use serde_json::Value;
 
 use super::design::{Condition, Design};
 use super::{Layout, StudyError};
+use crate::audit::memory::{ORACLE, OracleSettings};
 use crate::llm::{Client, Kept, Limiter, Model};
 use crate::memory::{self, MemorySystem, Resources};
+use crate::task::EvaluatorView;
 
-/// Opens the system of a condition. The replies that it pays for are kept in the study's folder.
+impl Condition {
+    /// Whether it is chosen with knowledge of the answer: a ceiling, no system.
+    pub fn is_ceiling(&self) -> bool {
+        self.memory == ORACLE
+    }
+}
+
+/// Opens the system of a condition. Only the oracle sees the answer. The replies that it pays for are kept in the study's folder.
 ///
 /// # Errors
 /// Where the system, its settings or its model are wrong.
@@ -18,6 +27,7 @@ pub(super) fn open(
     layout: &Layout,
     limiter: &Limiter,
     name: &str,
+    answer: &EvaluatorView,
 ) -> Result<Box<dyn MemorySystem>, StudyError> {
     let wrong = |reason: String| StudyError::Memory { condition: name.to_owned(), reason };
     let condition = design.conditions.get(name).ok_or_else(|| wrong("it is not in the study".into()))?;
@@ -30,6 +40,11 @@ pub(super) fn open(
         let kept: Arc<dyn Model> = Arc::new(Kept::new(client, &layout.memory_replies(name)));
         resources.model = Some(kept);
     }
-    memory::open(memory, &Value::Object(settings.clone()), &resources)
-        .map_err(|error| wrong(error.to_string()))
+    let opened = if condition.is_ceiling() {
+        let oracle = OracleSettings::read(settings).and_then(|settings| settings.open(answer, &resources));
+        oracle.map(|oracle| Box::new(oracle) as Box<dyn MemorySystem>)
+    } else {
+        memory::open(memory, &Value::Object(settings.clone()), &resources)
+    };
+    opened.map_err(|error| wrong(error.to_string()))
 }

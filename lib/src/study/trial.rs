@@ -13,6 +13,7 @@ use super::remember::{RememberError, block};
 use super::shift::Shift;
 use super::{MemoryNote, StudyError, TrialKey, TrialRecord, layout};
 use crate::agent::{self, AgentError, Finished, JournalError, SystemClock, Uname};
+use crate::audit::memory::LeakScan;
 use crate::context::Full;
 use crate::grade::files::{json_bytes, make_folder, write, write_json, write_new};
 use crate::grade::{self, Coding, Graded, VerdictClass};
@@ -62,7 +63,7 @@ impl Trial<'_> {
         make_folder(&folder)?;
         let retrieved = match self.shift.deliveries.get(self.shift, &self.key.condition, self.target).await {
             Ok(retrieved) => retrieved,
-            Err(error) => return self.failed(&Fault::Memory(error.into()), None),
+            Err(error) => return self.failed(&Fault::Memory(error.into()), None).await,
         };
         write_json(&folder.join("memory.json"), retrieved.as_ref())?;
         let ended = folder.join(FINISHED);
@@ -76,7 +77,7 @@ impl Trial<'_> {
             Err(Fault::Agent(error)) if is_divergence(&error) => {
                 return Ok(Tried::Diverged(error.to_string()));
             }
-            Err(fault) => return self.failed(&fault, Some(&retrieved)),
+            Err(fault) => return self.failed(&fault, Some(&retrieved)).await,
         };
         write_json(&ended, &finished)?;
         let prediction = json!({
@@ -94,10 +95,11 @@ impl Trial<'_> {
                     write_json(&folder.join("graded.json"), &graded)?;
                     graded
                 }
-                Err(fault) => return self.failed(&fault, Some(&retrieved)),
+                Err(fault) => return self.failed(&fault, Some(&retrieved)).await,
             },
         };
-        Ok(Tried::Record(Box::new(self.record(&finished, &graded, &retrieved)?)))
+        let leak = self.scan(&retrieved).await;
+        Ok(Tried::Record(Box::new(self.record(&finished, &graded, &retrieved, leak)?)))
     }
 
     pub(super) fn bench(&self) -> &Bench {
@@ -191,6 +193,7 @@ impl Trial<'_> {
         finished: &Finished,
         graded: &Graded,
         retrieved: &Retrieved,
+        leak: Option<LeakScan>,
     ) -> Result<TrialRecord, StudyError> {
         let sunk = self.bench().sunk(self.key, self.attempt)?;
         Ok(TrialRecord {
@@ -203,6 +206,7 @@ impl Trial<'_> {
             abandoned_cost: sunk,
             memory_cost: self.share(retrieved),
             memory: note(retrieved),
+            leak,
             attempts: self.attempt,
             agent_seconds: finished.seconds,
             grade_seconds: graded.seconds,
@@ -211,8 +215,12 @@ impl Trial<'_> {
 
     /// The record of a trial without an end of its own: the infrastructure failed, or the recorded run that it replays
     /// ended without a submission.
-    fn failed(&self, fault: &Fault, retrieved: Option<&Retrieved>) -> Result<Tried, StudyError> {
+    async fn failed(&self, fault: &Fault, retrieved: Option<&Retrieved>) -> Result<Tried, StudyError> {
         self.assert_writable()?;
+        let leak = match retrieved {
+            Some(retrieved) => self.scan(retrieved).await,
+            None => None,
+        };
         let sunk = self.bench().sunk(self.key, self.attempt)?;
         let spent = self.bench().spent(self.key, self.attempt);
         Ok(Tried::Record(Box::new(TrialRecord {
@@ -228,6 +236,7 @@ impl Trial<'_> {
             abandoned_cost: sunk,
             memory_cost: retrieved.map_or(Cost::ZERO, |retrieved| self.share(retrieved)),
             memory: retrieved.map(note).unwrap_or_default(),
+            leak,
             attempts: self.attempt,
             agent_seconds: 0.0,
             grade_seconds: 0.0,

@@ -4,6 +4,7 @@ mod asked;
 mod build;
 mod describe;
 mod diff;
+mod eval;
 mod freeze;
 mod list;
 mod retrieve;
@@ -36,6 +37,8 @@ enum Verb {
     Freeze(freeze::Args),
     /// Says what a system does, what can be set, and what differs from its paper.
     Describe(describe::Args),
+    /// Measures offline how well systems find relevant earlier runs, beside recency and random order.
+    Eval(eval::Args),
 }
 
 pub async fn run(args: Args) -> Outcome {
@@ -47,6 +50,7 @@ pub async fn run(args: Args) -> Outcome {
         Verb::Diff(args) => diff::run(args).await,
         Verb::Freeze(args) => freeze::run(&args),
         Verb::Describe(args) => describe::run(&args),
+        Verb::Eval(args) => eval::run(args).await,
     }
 }
 

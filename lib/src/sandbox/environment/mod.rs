@@ -20,6 +20,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
 pub use published::Naming;
+pub use repository::find as find_clone;
 
 use self::history::{History, HistoryError};
 use super::images::{Held, ImageError};

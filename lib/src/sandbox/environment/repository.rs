@@ -12,7 +12,10 @@ use super::EnvironmentError;
 
 /// Finds the bare clone of `owner/name` under `repos`: as `<owner>+<name>/repo`, `<owner>__<name>.git` or
 /// `<owner>/<name>.git`.
-pub(super) fn find(repos: &Path, repo: &str) -> Result<PathBuf, EnvironmentError> {
+///
+/// # Errors
+/// Where there is none; the text says how to make one.
+pub fn find(repos: &Path, repo: &str) -> Result<PathBuf, EnvironmentError> {
     let missing = |reason: String| EnvironmentError::Repository { repo: repo.to_owned(), reason };
     let (owner, name) = repo
         .split_once('/')
