@@ -61,6 +61,7 @@ pub async fn run(args: Args) -> Outcome {
     let resources = Resources::default();
     let mut reports = Vec::new();
     for name in &args.systems {
+        #[expect(clippy::result_large_err, reason = "the error of the library's own opener")]
         let open = || memory::open(name, &settings, &resources);
         open().map_err(Failure::input)?;
         let asked =
