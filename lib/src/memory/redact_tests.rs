@@ -56,11 +56,7 @@ fn secrets_of_every_form_are_replaced() {
         (format!("({}{})", "ghs_", noise(36)), "github-token*1", "([redacted:github-token])"),
         (format!("{}{}", "github_pat_", noise(60)), "github-token*1", "[redacted:github-token]"),
         (format!("{}{}", "glpat-", noise(20)), "gitlab-token*1", "[redacted:gitlab-token]"),
-        (
-            format!("{}{}", "xoxb-", format!("1234567890-{}", noise(24))),
-            "slack-token*1",
-            "[redacted:slack-token]",
-        ),
+        (format!("{}1234567890-{}", "xoxb-", noise(24)), "slack-token*1", "[redacted:slack-token]"),
         (
             format!("https://hooks.slack.com/services/{}", upper(40)),
             "slack-webhook*1",
@@ -76,11 +72,7 @@ fn secrets_of_every_form_are_replaced() {
             "//registry.npmjs.org/:_authToken=[redacted:npm-token]",
         ),
         (format!("{}{}", "pypi-AgEIcHlwaS5vcmc", noise(80)), "pypi-token*1", "[redacted:pypi-token]"),
-        (
-            format!("{}.{}.{}", format!("eyJ{}", noise(20)), format!("eyJ{}", noise(30)), noise(43)),
-            "jwt*1",
-            "[redacted:jwt]",
-        ),
+        (format!("eyJ{}.eyJ{}.{}", noise(20), noise(30), noise(43)), "jwt*1", "[redacted:jwt]"),
         (
             format!("Authorization: Bearer {}", noise(40)),
             "authorization*1",
@@ -242,34 +234,17 @@ fn real_runs_raise_no_false_alarm() {
     let folder = std::path::Path::new(&data).join("trajectories/swebench-verified_gemini3pro_mini-1.15");
     let store = HistoryStore::open(&folder).unwrap();
     let repos: std::collections::BTreeSet<String> = store.ids().map(|id| id.repo_key().to_owned()).collect();
-    let (mut found, mut runs, mut bytes) = (Redactions::default(), 0, 0);
-    let started = std::time::Instant::now();
+    let (mut found, mut runs) = (Redactions::default(), 0);
     for repo in repos {
         let target = crate::task::InstanceId::parse(&format!("{repo}-99999999")).unwrap();
         let history =
             History::for_target(&store, &target, Chronology::Number, &MergeDates::default()).unwrap();
         for id in history.eligible() {
             let mut run = history.read(&id, true).unwrap();
-            let before = run.clone();
-            bytes += serde_json::to_string(&run).unwrap().len();
             redact_run(&mut run, &mut found);
             runs += 1;
-            if run != before {
-                println!("{id}");
-                show(&before, &run);
-            }
         }
     }
-    println!("{runs} runs, {bytes} bytes, {:?}: {found:?}", started.elapsed());
     assert_eq!(runs, 416);
     assert_eq!(found.replaced, BTreeMap::new());
-}
-
-fn show(before: &Experience, after: &Experience) {
-    let texts = |run: &Experience| serde_json::to_string_pretty(run).unwrap().replace("\\n", "\n");
-    let (before, after) = (texts(before), texts(after));
-    let changed = before.lines().zip(after.lines()).filter(|(a, b)| a != b);
-    for (old, _) in changed.take(20) {
-        println!("    {}", old.chars().take(200).collect::<String>());
-    }
 }

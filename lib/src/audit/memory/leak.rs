@@ -9,7 +9,7 @@
 //!
 //! | kind | what counts | weight |
 //! |---|---|---|
-//! | shared lines | telling lines that the gold or test patch adds and the block holds | 0.2 for one, 0.6 for two in a row, 1 for three; the share of the patch, where that is more |
+//! | shared lines | telling lines that the gold or test patch adds and the block holds | 0.2 for one, 0.6 for two in a row, 1 for three; the share of the patch, where that is more; lines of tests at most 0.5 where the base commit cannot be asked |
 //! | new identifiers | names that only the fix brings | 0.4 for each that says something, 0.15 for others; 0.1 and at most 0.3 where the base commit cannot be asked |
 //! | test names | names of tests that must flip | 0.4 each for tests that the base commit lacks, 0.1 for others; 0.3 where it cannot be asked |
 //! | similar issue | the source's issue says what the target's says | 0.5 from 60 % of common shingles, 1 from 80 %, or where the titles are the same |
@@ -35,6 +35,9 @@ pub const LEAK: f64 = 1.0;
 
 /// From this share of common changed lines on a source's patch is a near-duplicate of the gold patch.
 pub const PATCH_OVERLAP: f64 = 0.3;
+
+/// The most that lines of tests weigh where the base commit cannot be asked.
+const UNASKED: f64 = 0.5;
 
 /// A run that a block derives from, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -233,7 +236,9 @@ fn shared_lines(block: &Haystack, patch: &Diff, kind: LeakKind, known: &Known<'_
     let whole = if characters >= 20 { share } else { 0.0 };
     let which = if kind == LeakKind::GoldLines { "gold" } else { "test" };
     let evidence = format!("{shared} of {telling} lines of the {which} patch, as {}", quoted(sample));
-    Some(finding(kind, evidence, f64::max(points, whole)))
+    // much of what tests add is common to all tests
+    let most = if kind == LeakKind::TestLines && known.at_base.is_none() { UNASKED } else { 1.0 };
+    Some(finding(kind, evidence, f64::max(points, whole).min(most)))
 }
 
 /// The own names of tests, without file, class and parameters.

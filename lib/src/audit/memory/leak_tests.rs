@@ -169,7 +169,7 @@ fn code_of_the_fix_is_found_however_it_is_written() {
             &[
                 "+def test_retry_closes_previous_handle(reader):\n+    first_handle = reader.retry('first request')\n+    reader.retry('second request')",
             ],
-            "leak: new-identifiers test-lines test-names",
+            "suspicious: new-identifiers test-lines test-names",
         ),
         ("a test's name alone", &["I added test_retry_closes_previous_handle."], "none: test-names"),
         (
@@ -198,6 +198,14 @@ fn the_base_commit_takes_away_what_is_no_news_and_gives_weight_to_what_is() {
         ("a new name", &["Use acquire_guard."][..], &[][..], "suspicious: new-identifiers"),
         ("three new names", &["acquire_guard(handle_guard, first_handle)"], &[], "leak: new-identifiers"),
         ("an old name", &["Use acquire_guard."], &["acquire_guard"], "none: "),
+        (
+            "lines of the tests",
+            &[
+                "    first_handle = reader.retry('first request')\n    reader.retry('second request')\n    assert first_handle.closed is True",
+            ],
+            &[],
+            "leak: new-identifiers test-lines",
+        ),
         ("a new test", &["see test_retry_closes_previous_handle"], &[], "suspicious: test-names"),
         (
             "a test that is there",
@@ -358,7 +366,7 @@ fn weights_that_add_up_to_a_threshold_reach_it() {
 }
 
 /// Where `MEMTRIAL_DATA` names the folder of real data: what `bm25` delivers from real runs to the rows of one
-/// repository. Prints each block that is flagged.
+/// repository.
 #[tokio::test]
 async fn real_blocks_are_flagged_for_a_reason() {
     use crate::dataset::{Chronology, History, HistoryStore, MergeDates, read_tasks};
@@ -392,14 +400,9 @@ async fn real_blocks_are_flagged_for_a_reason() {
         let sources: Vec<Source> = injection.sources.iter().map(of).collect();
         let found = scan(&injection.block, &sources, task, None);
         if found.is_flagged() {
-            println!("{} {}", task.id(), found.verdict.name());
-            for one in &found.findings {
-                println!("    {} {} {}", one.weight, one.kind.name(), one.evidence);
-            }
-            flagged.push(task.id().to_string());
+            flagged.push((task.id().clone(), found));
         }
     }
-    println!("{blocks} blocks, {} flagged", flagged.len());
     assert!(blocks >= 20 && flagged.len() * 10 <= blocks, "{flagged:?}");
 }
 

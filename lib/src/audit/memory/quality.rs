@@ -199,6 +199,7 @@ impl QualityReport {
             without_reference: Vec::new(),
             levels: Level::ALL.iter().map(|&level| LevelQuality::of(system, level, answers, ks)).collect(),
             seconds: 0.0,
+            retrieval_ms: None,
         }
     }
 }

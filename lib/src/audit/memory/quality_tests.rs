@@ -179,7 +179,6 @@ async fn real_runs_are_found_better_than_by_chance() {
     let asked =
         Evaluation { name: "bm25", open: &open, store: &store, tasks: &tasks, targets: &targets, ks: &KS };
     let report = evaluate(asked).await.unwrap();
-    println!("{}", report.text());
     let mrr = |ranking: usize| report.levels[0].rankings[ranking].mrr.unwrap().mean;
     assert!(mrr(0) > mrr(1) && mrr(0) > mrr(2), "{}", report.text());
 }

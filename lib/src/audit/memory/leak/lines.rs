@@ -115,7 +115,8 @@ impl Haystack {
         self.whole.match_indices(piece).any(|(at, found)| {
             let (before, behind) = (&self.whole[..at], &self.whole[at + found.len()..]);
             let open = word(before.chars().next_back()) && word(found.chars().next());
-            !open && !(word(found.chars().next_back()) && word(behind.chars().next()))
+            let cut = word(found.chars().next_back()) && word(behind.chars().next());
+            !open && !cut
         })
     }
 }
