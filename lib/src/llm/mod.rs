@@ -7,6 +7,7 @@
 
 mod anthropic;
 mod client;
+mod embed;
 mod endpoint;
 pub mod gateway;
 mod http;
@@ -20,6 +21,7 @@ mod sse;
 mod stream;
 
 pub use client::{Client, OnRetry};
+pub use embed::{Embedded, Embedder, EndpointEmbedder};
 pub use endpoint::{Endpoint, Protocol, Secret};
 pub(crate) use journal::take_alone;
 pub use journal::{Journaled, recorded, spent};
@@ -228,6 +230,14 @@ pub enum LlmError {
     #[error("{reason}")]
     Capped {
         /// Which cap, how high it is, and what is spent of it.
+        reason: String,
+    },
+    /// Vectors of texts cannot be used.
+    #[error("embeddings of {name} cannot be used: {reason}")]
+    Vectors {
+        /// The model that makes them.
+        name: String,
+        /// What is wrong and what to do.
         reason: String,
     },
     /// A recorded run cannot be read.

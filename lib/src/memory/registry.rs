@@ -6,13 +6,15 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Bm25, Bm25Settings, MemoryError, MemorySystem, Off};
-use crate::llm::Model;
+use crate::llm::{Embedder, Model};
 
 /// What a system may use beside its history.
 #[derive(Clone, Default)]
 pub struct Resources {
     /// The model that distils records; `None`: systems that can work by rules alone do, the others refuse to open.
     pub model: Option<Arc<dyn Model>>,
+    /// What turns texts into vectors; `None`: systems search by words alone.
+    pub embedder: Option<Arc<dyn Embedder>>,
 }
 
 /// The systems that [`open`] knows.
