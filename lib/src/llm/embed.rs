@@ -1,9 +1,13 @@
 //! Texts as vectors.
 
 mod endpoint;
+#[cfg(feature = "minilm")]
+mod minilm;
 pub(super) mod wire;
 
 pub use endpoint::EndpointEmbedder;
+#[cfg(feature = "minilm")]
+pub use minilm::MiniLm;
 
 use async_trait::async_trait;
 

@@ -21,6 +21,8 @@ mod sse;
 mod stream;
 
 pub use client::{Client, OnRetry};
+#[cfg(feature = "minilm")]
+pub use embed::MiniLm;
 pub use embed::{Embedded, Embedder, EndpointEmbedder};
 pub use endpoint::{Endpoint, Protocol, Secret};
 pub(crate) use journal::take_alone;

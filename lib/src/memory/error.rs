@@ -118,6 +118,14 @@ pub enum MemoryError {
         /// What is wrong, with the line.
         reason: String,
     },
+    /// A memory index, or what lies beside it, cannot be used.
+    #[error("memory index {}: {reason}", .path.display())]
+    Index {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong, with the line.
+        reason: String,
+    },
     /// The system itself failed.
     #[error("memory system {system:?}: {call} failed: {reason}")]
     System {

@@ -7,9 +7,11 @@
 //! - [`MemorySystem`]: the trait, of the same shape as the protocol that systems outside this process speak.
 //! - [`host`]: ingestion in chronological order, freezing, retrieval, checks, the injected block.
 //! - [`open`]: the registry of built-in systems: `off` and `bm25`.
+//! - [`serve`]: what an index offers to agents at work.
 //! - [`conformance`]: checks that every system must pass, for ours and for third parties'.
 
 pub mod host;
+pub mod serve;
 pub mod conformance;
 mod block;
 mod bm25;
