@@ -31,6 +31,9 @@ pub struct Lines {
     by_id: BTreeMap<String, usize>,
 }
 
+/// What each word of a query adds to a record's score.
+type Shares = Vec<(f64, String)>;
+
 #[derive(Deserialize)]
 struct Line {
     id: String,
@@ -108,7 +111,7 @@ impl Served for Lines {
     fn search(&self, repo: Option<&str>, query: &str, k: usize) -> Result<Vec<Hit>, MemoryError> {
         let count = self.records.len() as f64;
         let mean = (self.lengths.iter().sum::<f64>() / count.max(1.0)).max(1.0);
-        let mut scores: BTreeMap<usize, Vec<(f64, String)>> = BTreeMap::new();
+        let mut scores: BTreeMap<usize, Shares> = BTreeMap::new();
         for word in words(query).collect::<BTreeSet<_>>() {
             let Some(holders) = self.holders.get(&word) else { continue };
             let holding = holders.len() as f64;
@@ -121,7 +124,7 @@ impl Served for Lines {
                 }
             }
         }
-        let mut hits: Vec<(f64, usize, Vec<(f64, String)>)> = scores
+        let mut hits: Vec<(f64, usize, Shares)> = scores
             .into_iter()
             .map(|(place, words)| (words.iter().map(|(score, _)| score).sum(), place, words))
             .collect();
