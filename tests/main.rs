@@ -14,6 +14,7 @@ mod memory;
 mod parse_log;
 mod program;
 mod sandbox;
+mod serve;
 mod study;
 mod tasks;
 mod workers;

@@ -18,6 +18,8 @@ pub(crate) enum Format {
     Chat,
     /// Anthropic messages.
     Messages,
+    /// OpenAI embeddings.
+    Vectors,
 }
 
 /// Pieces that a streamed text is cut into.

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::act::{Act, Format};
 use crate::serving::Serving;
-use crate::{invariants, messages};
+use crate::{invariants, messages, vectors};
 
 /// What decides the answers.
 pub trait Player: Send + Sync + 'static {
@@ -81,6 +81,10 @@ impl FakeServer {
                 post(|shared, headers, body| complete(Format::Chat, shared, headers, body)),
             )
             .route(
+                "/v1/embeddings",
+                post(|shared, headers, body| complete(Format::Vectors, shared, headers, body)),
+            )
+            .route(
                 "/v1/models",
                 get(async || axum::Json(json!({"object": "list", "data": [{"id": "fake-model"}]}))),
             )
@@ -99,7 +103,7 @@ impl FakeServer {
         lock(&self.shared.script).extend(acts);
     }
 
-    /// All requests for completions so far.
+    /// All requests for completions and vectors so far.
     pub fn requests(&self) -> Vec<Recorded> {
         lock(&self.shared.recorded).clone()
     }
@@ -129,6 +133,7 @@ async fn complete(
     let mut violations = match format {
         Format::Chat => invariants::violations(&body),
         Format::Messages => messages::violations(&body),
+        Format::Vectors => vectors::violations(&body),
     };
     if format == Format::Messages && !headers.contains_key("anthropic-version") {
         violations.push("the header anthropic-version is missing".into());
@@ -138,7 +143,10 @@ async fn complete(
     }
     let act = if violations.is_empty() {
         let scripted = lock(&shared.script).pop_front();
-        scripted.unwrap_or_else(|| shared.player.play(&body))
+        scripted.unwrap_or_else(|| match format {
+            Format::Vectors => Act::Json(vectors::reply(&body)),
+            Format::Chat | Format::Messages => shared.player.play(&body),
+        })
     } else {
         Act::status(400, &format!("this is no valid request: {}", violations.join("; ")))
     };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use memtrial::llm::gateway::{Admission, Caller, Caps, Gateway, Listening, Settings, Tally};
-use memtrial::llm::{Endpoint, Limiter, LlmError, Prices, Secret};
+use memtrial::llm::{Endpoint, Limiter, LlmError, Prices, Protocol, Secret};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -26,6 +26,16 @@ pub struct Args {
     /// The model that answers, whatever model a client names.
     #[arg(long, value_name = "NAME")]
     model: String,
+    /// The model that answers requests for embeddings; without it the model that a client names does, at an unknown
+    /// price.
+    #[arg(long, value_name = "NAME")]
+    embedding_model: Option<String>,
+    /// Where it answers (OpenAI-compatible), if not at the endpoint.
+    #[arg(long, value_name = "URL", requires = "embedding_model")]
+    embedding_endpoint: Option<String>,
+    /// The environment variable that holds that address's key; the endpoint's own key is not sent there.
+    #[arg(long, value_name = "NAME", requires = "embedding_endpoint")]
+    embedding_key_env: Option<String>,
     /// What the endpoint speaks.
     #[arg(long, value_name = "API", default_value = "openai", value_parser = APIS)]
     api: String,
@@ -122,16 +132,20 @@ fn gateway(args: &Args) -> Result<Gateway, Failure> {
     endpoint.max_attempts = args.max_attempts;
     endpoint.max_wait = Duration::from_secs(args.max_wait);
     if let Some(name) = &args.api_key_env {
-        let missing = || Failure::environment(anyhow::anyhow!("the environment variable {name} is not set"));
-        endpoint = endpoint.with_key(Secret::new(std::env::var(name).map_err(|_| missing())?));
+        endpoint = endpoint.with_key(key(name)?);
     }
+    let mut embeddings = embeddings(args, &endpoint)?;
     if let Some(path) = &args.prices {
         let text = fs_err::read_to_string(path).map_err(Failure::input)?;
         let prices = Prices::parse(&text, &path.display().to_string()).map_err(Failure::input)?;
         endpoint.price = prices.get(&args.model);
+        if let Some(embeddings) = &mut embeddings {
+            embeddings.price = prices.get(&embeddings.model);
+        }
     }
     let settings = Settings {
         cache: args.cache.clone(),
+        embeddings,
         may_drop: args.drop.iter().cloned().collect(),
         beyond_loopback: args.beyond_loopback,
         on_retry: Some(Arc::new(|reason, wait| {
@@ -140,6 +154,23 @@ fn gateway(args: &Args) -> Result<Gateway, Failure> {
         ..Settings::default()
     };
     Gateway::new(endpoint, &Limiter::default(), settings).map_err(failure)
+}
+
+/// Who embeds, where the command line says so.
+fn embeddings(args: &Args, endpoint: &Endpoint) -> Result<Option<Endpoint>, Failure> {
+    let Some(model) = &args.embedding_model else { return Ok(None) };
+    let shared = Endpoint { model: model.clone(), params: Default::default(), ..endpoint.clone() };
+    let Some(url) = &args.embedding_endpoint else { return Ok(Some(shared)) };
+    let embeddings = Endpoint { base_url: url.clone(), api: Protocol::Openai, api_key: None, ..shared };
+    match &args.embedding_key_env {
+        Some(name) => Ok(Some(embeddings.with_key(key(name)?))),
+        None => Ok(Some(embeddings)),
+    }
+}
+
+fn key(name: &str) -> Result<Secret, Failure> {
+    let missing = |_| Failure::environment(anyhow::anyhow!("the environment variable {name} is not set"));
+    std::env::var(name).map(Secret::new).map_err(missing)
 }
 
 fn caller(args: &Args) -> Caller {

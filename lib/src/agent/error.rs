@@ -128,7 +128,10 @@ pub(super) fn class(error: &LlmError) -> &'static str {
         LlmError::Untranslatable { .. } => "BadRequestError",
         LlmError::Capped { .. } => "BudgetExceededError",
         LlmError::Exhausted { .. } => "ReplayExhausted",
-        LlmError::Setup { .. } | LlmError::Prices { .. } | LlmError::Recording { .. } => "ConfigurationError",
+        LlmError::Setup { .. }
+        | LlmError::Prices { .. }
+        | LlmError::Recording { .. }
+        | LlmError::Vectors { .. } => "ConfigurationError",
         LlmError::Journal { .. } | LlmError::Diverged { .. } | LlmError::Cache { .. } => "JournalError",
     }
 }

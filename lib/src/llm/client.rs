@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use backon::{BackoffBuilder, ExponentialBuilder};
 use serde_json::{Map, Value, json};
 
+use super::embed::wire;
 use super::http::{Failure, Meaning, Transport};
 use super::journal::digest_of;
 use super::limiter::{Gate, Limiter};
@@ -18,11 +19,20 @@ use super::{Api, Cost, Endpoint, LlmError, Model, Protocol, Reply, Request, anth
 /// Body fields that settings may not set: the request decides them.
 const RESERVED: [&str; 6] = ["input", "messages", "model", "stream", "stream_options", "tools"];
 
+/// What an endpoint is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Route {
+    /// An answer, by one of the two interfaces.
+    Answer(Api),
+    /// Vectors of texts, which OpenAI-compatible endpoints alone give.
+    Vectors,
+}
+
 /// What the client is to send, in the endpoint's own format.
 #[derive(Debug, Clone)]
 pub(super) struct Ask {
-    /// Which interface of an OpenAI-compatible endpoint it is for.
-    pub api: Api,
+    /// What is asked for.
+    pub route: Route,
     /// The request body, without the wish for a stream.
     pub body: Map<String, Value>,
     /// Beta features (`anthropic-beta`), where a caller wants some.
@@ -135,7 +145,7 @@ impl Client {
         if let Some(seed) = request.seed.filter(|_| takes_seed) {
             body.insert("seed".into(), json!(seed));
         }
-        Ok(Ask { api: request.api, body, beta: None })
+        Ok(Ask { route: Route::Answer(request.api), body, beta: None })
     }
 
     pub(super) fn cannot_carry(&self, reason: String) -> LlmError {
@@ -150,9 +160,9 @@ impl Client {
     /// Asks, with retries for as long as the answer is wanted: a try under way is never broken off.
     pub(super) async fn ask_while(&self, ask: &Ask, wanted: Wanted) -> Result<Reply, Unanswered> {
         let mut ask = ask.clone();
-        if self.endpoint.stream {
+        if self.endpoint.stream && ask.route != Route::Vectors {
             ask.body.insert("stream".into(), json!(true));
-            if (self.endpoint.api, ask.api) == (Protocol::Openai, Api::Chat) {
+            if (self.endpoint.api, ask.route) == (Protocol::Openai, Route::Answer(Api::Chat)) {
                 ask.body.insert("stream_options".into(), json!({"include_usage": true}));
             }
         }
@@ -162,7 +172,7 @@ impl Client {
         let mut waits = self.backoff().build();
         loop {
             attempts += 1;
-            let Try { mut failure, cost } = match self.attempt(ask.api, &body, ask.beta.as_deref()).await {
+            let Try { mut failure, cost } = match self.attempt(ask.route, &body, ask.beta.as_deref()).await {
                 Ok(reply) => return Ok(Reply { cost: spent.plus(reply.cost), ..reply }),
                 Err(failed) => failed,
             };
@@ -187,10 +197,10 @@ impl Client {
         }
     }
 
-    async fn attempt(&self, api: Api, body: &Value, beta: Option<&str>) -> Result<Reply, Try> {
+    async fn attempt(&self, route: Route, body: &Value, beta: Option<&str>) -> Result<Reply, Try> {
         let pass = self.gate.enter().await;
         let begun = Instant::now();
-        let exchanged = self.transport.post(self.path(api), body, beta).await;
+        let exchanged = self.transport.post(self.path(route), body, beta).await;
         let seconds = begun.elapsed().as_secs_f64();
         match &exchanged {
             Ok(_) => pass.borne(),
@@ -203,9 +213,20 @@ impl Client {
         exchanged
             .and_then(|response| {
                 let cost = taken(self.cost_of(&response));
-                if (self.endpoint.api, api) == (Protocol::Openai, Api::Responses) {
-                    let finish_reason = responses::ending(&response)?;
-                    return Ok(Reply { message: response, finish_reason, response: Value::Null, cost });
+                match (self.endpoint.api, route) {
+                    (Protocol::Openai, Route::Answer(Api::Responses)) => {
+                        let finish_reason = responses::ending(&response)?;
+                        return Ok(Reply { message: response, finish_reason, response: Value::Null, cost });
+                    }
+                    (_, Route::Vectors) => {
+                        wire::vectors(&response, wire::inputs(body)).map_err(|reason| Failure {
+                            response: Some(response.clone()),
+                            ..Failure::unusable(reason)
+                        })?;
+                        let message = response;
+                        return Ok(Reply { message, finish_reason: None, response: Value::Null, cost });
+                    }
+                    (_, Route::Answer(_)) => {}
                 }
                 let (message, finish_reason) = self.read(&response)?;
                 Ok(Reply { message, finish_reason, response, cost })
@@ -213,11 +234,12 @@ impl Client {
             .map_err(|failure| Try { cost: taken(self.cost_of_failure(&failure)), failure })
     }
 
-    fn path(&self, api: Api) -> &'static [&'static str] {
-        match (self.endpoint.api, api) {
-            (Protocol::Openai, Api::Chat) => &["chat", "completions"],
-            (Protocol::Openai, Api::Responses) => &["responses"],
-            (Protocol::Anthropic, _) => &["messages"],
+    fn path(&self, route: Route) -> &'static [&'static str] {
+        match (self.endpoint.api, route) {
+            (_, Route::Vectors) => &["embeddings"],
+            (Protocol::Openai, Route::Answer(Api::Chat)) => &["chat", "completions"],
+            (Protocol::Openai, Route::Answer(Api::Responses)) => &["responses"],
+            (Protocol::Anthropic, Route::Answer(_)) => &["messages"],
         }
     }
 

@@ -1,5 +1,14 @@
 //! Texts as vectors.
 
+mod endpoint;
+#[cfg(feature = "minilm")]
+mod minilm;
+pub(super) mod wire;
+
+pub use endpoint::EndpointEmbedder;
+#[cfg(feature = "minilm")]
+pub use minilm::MiniLm;
+
 use async_trait::async_trait;
 
 use super::{Cost, LlmError};

@@ -23,7 +23,9 @@ mod sse;
 mod stream;
 
 pub use client::{Client, OnRetry};
-pub use embed::{Embedded, Embedder};
+#[cfg(feature = "minilm")]
+pub use embed::MiniLm;
+pub use embed::{Embedded, Embedder, EndpointEmbedder};
 pub use endpoint::{Endpoint, Protocol, Secret};
 pub(crate) use journal::take_alone;
 pub use journal::{Journaled, recorded, spent};
@@ -233,6 +235,14 @@ pub enum LlmError {
     #[error("{reason}")]
     Capped {
         /// Which cap, how high it is, and what is spent of it.
+        reason: String,
+    },
+    /// Vectors of texts cannot be used.
+    #[error("embeddings of {name} cannot be used: {reason}")]
+    Vectors {
+        /// The model that makes them.
+        name: String,
+        /// What is wrong and what to do.
         reason: String,
     },
     /// A recorded run cannot be read.

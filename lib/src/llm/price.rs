@@ -107,6 +107,12 @@ impl Usage {
         }
     }
 
+    /// Vectors of texts: nothing is completed.
+    fn of_vectors(usage: &Value) -> Self {
+        let prompt = count(&usage["prompt_tokens"]).or_else(|| count(&usage["total_tokens"]));
+        Self { prompt, cached: 0, written: 0, completion: Some(0) }
+    }
+
     /// The Responses API counts as chat completions do, in other words.
     fn of_responses(usage: &Value) -> Self {
         Self {
@@ -135,7 +141,9 @@ impl Usage {
 /// counted, the money is not.
 pub(super) fn cost_of(response: &Value, price: Option<&Price>) -> Cost {
     let reported = &response["usage"];
-    let usage = if reported["input_tokens_details"].is_object() {
+    let usage = if is_vectors(response) {
+        Usage::of_vectors(reported)
+    } else if reported["input_tokens_details"].is_object() {
         Usage::of_responses(reported)
     } else if reported.get("input_tokens").is_some() {
         Usage::of_messages(reported)
@@ -157,6 +165,11 @@ pub(super) fn cost_of(response: &Value, price: Option<&Price>) -> Cost {
         cost.list_usd = price.map(|price| price.usd_writing(&cost, usage.written));
     }
     cost
+}
+
+/// Whether a response holds vectors of texts: no other format has a list `data`.
+pub(super) fn is_vectors(response: &Value) -> bool {
+    response["data"].is_array()
 }
 
 /// A token count, where the value is one. Whole numbers written as `12.0` are.

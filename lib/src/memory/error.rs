@@ -124,12 +124,12 @@ pub enum MemoryError {
         /// The system.
         system: String,
     },
-    /// What stores learnt cannot be read from disk or written there.
+    /// A memory index, or what lies beside it, cannot be read or written.
     #[error("memory index {}: {reason}", .path.display())]
-    Shelf {
-        /// The file.
+    Index {
+        /// The file or folder.
         path: PathBuf,
-        /// What happened.
+        /// What is wrong, and what to do.
         reason: String,
     },
     /// The system itself failed.

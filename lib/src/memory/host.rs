@@ -259,6 +259,11 @@ impl Host {
         Ok(())
     }
 
+    /// The target that it answers for.
+    pub fn target(&self) -> &InstanceId {
+        &self.target
+    }
+
     /// What the frozen store holds.
     pub fn store(&self) -> &Store {
         &self.store

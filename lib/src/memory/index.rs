@@ -186,7 +186,7 @@ impl Index {
     /// Where the folder holds no index that memtrial reads, or a frozen one was changed.
     pub fn open(folder: &Path) -> Result<Self, MemoryError> {
         let path = folder.join("index.json");
-        let fail = |reason: String| MemoryError::Shelf { path: path.clone(), reason };
+        let fail = |reason: String| MemoryError::Index { path: path.clone(), reason };
         let text = fs_err::read_to_string(&path).map_err(|error| fail(error.to_string()))?;
         let manifest: Manifest = serde_json::from_str(&text).map_err(|error| fail(error.to_string()))?;
         if manifest.format != FORMAT {
@@ -336,7 +336,7 @@ impl Index {
     }
 
     fn broken(&self, reason: &dyn std::fmt::Display) -> MemoryError {
-        MemoryError::Shelf { path: self.folder.clone(), reason: reason.to_string() }
+        MemoryError::Index { path: self.folder.clone(), reason: reason.to_string() }
     }
 }
 

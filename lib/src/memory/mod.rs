@@ -11,10 +11,11 @@
 //! - `systems/`: one small module a system.
 //! - `distil/`: what a run is boiled down to, by rules and by a model.
 //! - [`shelf`]: what stores learnt, on disk, so that no run is taken in twice; [`index`]: a folder of shelves, one a
-//!   repository, for any target.
+//!   repository, for any target; [`serve`]: what an index offers to agents at work.
 //! - [`conformance`]: checks that every system must pass, for ours and for third parties'.
 
 pub mod host;
+pub mod serve;
 pub mod conformance;
 pub mod index;
 pub mod shelf;

@@ -85,7 +85,7 @@ impl Shelf {
     /// When the file cannot be read or written.
     pub fn open(path: &Path, identity: String) -> Result<Self, MemoryError> {
         let fail =
-            |error: std::io::Error| MemoryError::Shelf { path: path.to_owned(), reason: error.to_string() };
+            |error: std::io::Error| MemoryError::Index { path: path.to_owned(), reason: error.to_string() };
         let options = File::options().read(true).append(true).create(true).open(path);
         let file = options.map_err(fail)?;
         let mut shelf = Self { path: path.to_owned(), file, identity, lines: HashMap::new(), end: 0 };
@@ -103,7 +103,7 @@ impl Shelf {
                 break;
             }
             let read: Line<serde::de::IgnoredAny> =
-                serde_json::from_slice(&line).map_err(|error| MemoryError::Shelf {
+                serde_json::from_slice(&line).map_err(|error| MemoryError::Index {
                     path: path.to_owned(),
                     reason: format!("at byte {}: {error}; delete the file to have it made again", shelf.end),
                 })?;
@@ -130,7 +130,7 @@ impl Shelf {
     /// What was put under a key, and what taking it in had come to.
     pub(super) fn get(&self, key: &str) -> Result<Option<(Value, Taken)>, MemoryError> {
         let Some(&at) = self.lines.get(&self.full_key(key)) else { return Ok(None) };
-        let fail = |reason: String| MemoryError::Shelf { path: self.path.clone(), reason };
+        let fail = |reason: String| MemoryError::Index { path: self.path.clone(), reason };
         let mut file = File::open(&self.path).map_err(|error| fail(error.to_string()))?;
         file.seek(SeekFrom::Start(at)).map_err(|error| fail(error.to_string()))?;
         let mut line = Vec::new();
@@ -151,7 +151,7 @@ impl Shelf {
         saved: &Value,
         taken: &Taken,
     ) -> Result<(), MemoryError> {
-        let fail = |reason: String| MemoryError::Shelf { path: self.path.clone(), reason };
+        let fail = |reason: String| MemoryError::Index { path: self.path.clone(), reason };
         let key = self.full_key(key);
         let line = Line { key: key.clone(), run: run.clone(), taken: taken.clone(), saved };
         let mut bytes = serde_json::to_vec(&line).map_err(|error| fail(error.to_string()))?;

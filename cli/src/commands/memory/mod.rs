@@ -8,6 +8,7 @@ mod eval;
 mod freeze;
 mod list;
 mod retrieve;
+mod serve;
 mod show;
 
 use memtrial::memory::MemoryError;
@@ -33,6 +34,8 @@ enum Verb {
     Retrieve(retrieve::Args),
     /// Says in what two indexes differ.
     Diff(diff::Args),
+    /// Serves an index to agents at work over MCP: they search it, read records and report what helped.
+    Serve(serve::Args),
     /// Ends writing to an index: from then on it is checked against its digests.
     Freeze(freeze::Args),
     /// Says what a system does, what can be set, and what differs from its paper.
@@ -48,6 +51,7 @@ pub async fn run(args: Args) -> Outcome {
         Verb::Show(args) => show::run(args).await,
         Verb::Retrieve(args) => retrieve::run(args).await,
         Verb::Diff(args) => diff::run(args).await,
+        Verb::Serve(args) => serve::run(args).await,
         Verb::Freeze(args) => freeze::run(&args),
         Verb::Describe(args) => describe::run(&args),
         Verb::Eval(args) => eval::run(args).await,

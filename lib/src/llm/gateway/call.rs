@@ -9,9 +9,9 @@ use tokio::sync::oneshot;
 use super::ledger::{Hold, Tally};
 use super::trial::Trial;
 use super::{Estimate, Inner, cache};
-use crate::llm::client::{Ask, Unanswered, Wanted};
+use crate::llm::client::{Ask, Route, Unanswered, Wanted};
 use crate::llm::journal::{Entry, digest_of};
-use crate::llm::{Cost, LlmError, Reply};
+use crate::llm::{Client, Cost, LlmError, Reply};
 
 /// Request fields that ask nothing of the model: names of users and sessions, hints to caches and billing. They change
 /// from run to run, so that the same request is recognised without them.
@@ -84,15 +84,15 @@ impl Inner {
         if let Some(reply) = place.as_deref().map(cache::get).transpose()?.flatten() {
             let (free, entry) = (Hold { calls: 1, ..Hold::default() }, Entry::answered(digest, reply));
             self.ledger().hold(&trial.journal, &trial.caps, free)?;
-            return self.enter(trial, free, Entry { cached: true, ..entry }).await;
+            return self.enter(trial, ask, free, Entry { cached: true, ..entry }).await;
         }
         let hold = self.hold_for(ask);
         self.ledger().hold(&trial.journal, &trial.caps, hold)?;
-        match self.client.ask_while(ask, wanted).await {
+        match self.asked(ask).ask_while(ask, wanted).await {
             Ok(reply) => {
                 let estimate = estimate(ask, &reply.message, &reply.cost);
                 let entry = Entry { estimate, ..Entry::answered(digest, reply) };
-                let entry = self.enter(trial, hold, entry).await?;
+                let entry = self.enter(trial, ask, hold, entry).await?;
                 if let Some(place) = place {
                     cache::put(&place, &entry.reply)?;
                 }
@@ -103,17 +103,21 @@ impl Inner {
                     Reply { message: Value::Null, finish_reason: None, response: Value::Null, cost };
                 let (estimate, failure) = (estimate(ask, &Value::Null, &cost), Some(error.to_string()));
                 let entry = Entry { estimate, failure, ..Entry::answered(digest, nothing) };
-                self.enter(trial, hold, entry).await?;
+                self.enter(trial, ask, hold, entry).await?;
                 Err(error)
             }
         }
     }
 
     /// Enters a call into the books and writes it down. It is spent even where the disk refuses it.
-    async fn enter(&self, trial: &Trial, hold: Hold, entry: Entry) -> Result<Entry, LlmError> {
-        let tally = Tally::of(&entry, self.client.endpoint().price.as_ref());
+    async fn enter(&self, trial: &Trial, ask: &Ask, hold: Hold, entry: Entry) -> Result<Entry, LlmError> {
+        let tally = Tally::of(&entry, self.asked(ask).endpoint().price.as_ref());
         self.ledger().settle(&trial.journal, hold, tally);
         trial.write(entry).await
+    }
+
+    fn asked(&self, ask: &Ask) -> &Client {
+        self.client_for(ask.route == Route::Vectors)
     }
 
     fn hold_for(&self, ask: &Ask) -> Hold {
@@ -121,16 +125,19 @@ impl Inner {
             ["max_tokens", "max_completion_tokens"].iter().filter_map(|key| ask.body.get(*key)?.as_u64());
         let cost = Cost {
             prompt_tokens: prompt_tokens(ask),
-            completion_tokens: allowed.min().unwrap_or(COMPLETION_HELD).min(COMPLETION_HELD),
+            completion_tokens: match ask.route {
+                Route::Vectors => 0,
+                Route::Answer(_) => allowed.min().unwrap_or(COMPLETION_HELD).min(COMPLETION_HELD),
+            },
             ..Cost::ZERO
         };
-        let usd = self.client.endpoint().price.map_or(0.0, |price| price.usd(&cost));
+        let usd = self.asked(ask).endpoint().price.map_or(0.0, |price| price.usd(&cost));
         Hold { calls: 1, tokens: cost.prompt_tokens + cost.completion_tokens, usd }
     }
 }
 
 fn prompt_tokens(ask: &Ask) -> u64 {
-    let parts = ["system", "messages", "tools"].iter().filter_map(|key| ask.body.get(*key));
+    let parts = ["system", "messages", "tools", "input"].iter().filter_map(|key| ask.body.get(*key));
     parts.map(estimated).sum()
 }
 

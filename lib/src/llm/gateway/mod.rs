@@ -44,6 +44,9 @@ pub struct Settings {
     pub spent: Cost,
     /// The folder of cached replies; `None`: none are kept.
     pub cache: Option<PathBuf>,
+    /// Who answers requests for embeddings, under its own model name; `None`: the gateway's endpoint does, with the
+    /// model that the client names and at an unknown price.
+    pub embeddings: Option<Endpoint>,
     /// Request fields that may be left out where the endpoint's format cannot carry them.
     pub may_drop: BTreeSet<String>,
     /// How long a client that asked for a stream waits for a sign of life.
@@ -62,6 +65,7 @@ impl Default for Settings {
             caps: Caps::default(),
             spent: Cost::ZERO,
             cache: None,
+            embeddings: None,
             may_drop: BTreeSet::new(),
             keep_alive: Duration::from_secs(10),
             beyond_loopback: false,
@@ -92,6 +96,8 @@ pub struct Gateway(Arc<Inner>);
 
 struct Inner {
     client: Client,
+    /// Asks for embeddings.
+    embedder: Client,
     settings: Settings,
     ledger: Mutex<Ledger>,
     /// Those who are admitted, by the digest of their token.
@@ -112,14 +118,22 @@ impl Gateway {
     /// # Errors
     /// When the endpoint's settings cannot work, or money is capped and the model's price unknown.
     pub fn new(endpoint: Endpoint, limiter: &Limiter, settings: Settings) -> Result<Self, LlmError> {
+        let embedder = settings.embeddings.clone();
+        let embedder = embedder.unwrap_or_else(|| Endpoint {
+            params: serde_json::Map::new(),
+            price: None,
+            ..endpoint.clone()
+        });
+        let mut embedder = Client::sharing(embedder, limiter)?;
         let mut client = Client::sharing(endpoint, limiter)?;
         if let Some(tell) = &settings.on_retry {
             client = client.telling(tell.clone());
+            embedder = embedder.telling(tell.clone());
         }
         settings.caps.check(&client)?;
         let ledger = Mutex::new(Ledger::new(settings.caps, settings.spent));
         let (trials, closing) = (Mutex::default(), AtomicBool::new(false));
-        Ok(Self(Arc::new(Inner { client, settings, ledger, trials, closing })))
+        Ok(Self(Arc::new(Inner { client, embedder, settings, ledger, trials, closing })))
     }
 
     /// Makes no call again from here on that has failed: who waits for one is told of its failure at once. Calls under
@@ -137,8 +151,11 @@ impl Gateway {
     pub fn admit(&self, caller: Caller, caps: Caps, journal: &Path) -> Result<Admission, LlmError> {
         caps.check(&self.0.client)?;
         let (trial, entries) = Trial::open(caller, caps, journal, self.0.settings.keep_requests)?;
-        let price = self.0.client.endpoint().price.as_ref();
-        let recorded = entries.iter().fold(Tally::default(), |sum, entry| sum.plus(Tally::of(entry, price)));
+        let tallies = entries.iter().map(|entry| {
+            let vectors = super::price::is_vectors(&entry.reply.message);
+            Tally::of(entry, self.0.client_for(vectors).endpoint().price.as_ref())
+        });
+        let recorded = tallies.fold(Tally::default(), Tally::plus);
         self.0.ledger().open(journal, recorded);
         let (token, key) = trial::token().map_err(|error| trial.wrong(error.to_string()))?;
         let trial = Arc::new(trial);
@@ -170,6 +187,11 @@ impl Gateway {
 }
 
 impl Inner {
+    /// Who is asked: for vectors of texts, or for answers.
+    fn client_for(&self, vectors: bool) -> &Client {
+        if vectors { &self.embedder } else { &self.client }
+    }
+
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -241,6 +263,8 @@ impl Drop for Admission {
 
 #[cfg(test)]
 mod bench;
+#[cfg(test)]
+mod embeddings_tests;
 #[cfg(test)]
 mod fault_tests;
 #[cfg(test)]

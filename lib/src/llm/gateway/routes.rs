@@ -13,7 +13,7 @@ use futures::stream;
 use serde_json::{Value, json};
 
 use super::call::estimated;
-use super::front::{Front, Incoming, Refusal, Wants};
+use super::front::{self, Front, Incoming, Refusal, Wants};
 use super::trial::{Trial, key};
 use super::{Gateway, Inner};
 use crate::llm::{LlmError, Protocol, Reply};
@@ -31,6 +31,7 @@ pub(super) fn router(gateway: Gateway) -> Router {
         .route("/messages", messages)
         .route("/messages/count_tokens", post(count_tokens))
         .route("/responses", responses)
+        .route("/embeddings", post(embeddings))
         .route("/models", get(models))
         .route("/models/{*name}", get(model));
     Router::new()
@@ -38,8 +39,8 @@ pub(super) fn router(gateway: Gateway) -> Router {
         .nest("/v1", v1.clone())
         .merge(v1)
         .fallback(async || {
-            let paths =
-                "/v1/chat/completions, /v1/messages, /v1/messages/count_tokens, /v1/responses, /v1/models";
+            let paths = "/v1/chat/completions, /v1/messages, /v1/messages/count_tokens, /v1/responses, \
+                         /v1/embeddings, /v1/models";
             refuse(Front::Chat, &Refusal::new(404, format!("the gateway answers {paths} alone")))
         })
         .layer(DefaultBodyLimit::max(LONGEST_BODY))
@@ -105,11 +106,16 @@ fn whole(front: Front, wants: &Wants, reply: Result<Reply, LlmError>) -> Respons
         Err(error) => return refuse(front, &error.into()),
     };
     let rendered = front.render(wants, &reply);
-    let mut response = if wants.stream {
+    let response = if wants.stream {
         respond(200, "text/event-stream", front.events(wants, &rendered))
     } else {
         respond(200, "application/json", rendered.to_string())
     };
+    metered(response, &reply)
+}
+
+/// The response, saying so where the endpoint did not say what the reply cost.
+fn metered(mut response: Response<Body>, reply: &Reply) -> Response<Body> {
     if reply.cost.unmetered_calls > 0 {
         response.headers_mut().insert("memtrial-unmetered", header::HeaderValue::from_static("true"));
     }
@@ -141,6 +147,21 @@ fn waiting(front: Front, wants: Wants, reply: Answer, patience: std::time::Durat
         }
     });
     Body::from_stream(signs)
+}
+
+/// Requests for vectors pass as they are, save for the model where the settings name one.
+async fn embeddings(State(gateway): State<Gateway>, headers: HeaderMap, body: Bytes) -> Response<Body> {
+    let inner = gateway.0;
+    let incoming =
+        trial(&inner, &headers).and_then(|trial| Ok((front::vectors(&inner, &trial.caps, &body)?, trial)));
+    let (ask, trial) = match incoming {
+        Ok(incoming) => incoming,
+        Err(refusal) => return refuse(Front::Chat, &refusal),
+    };
+    match inner.call(trial, ask).await {
+        Ok(reply) => metered(respond(200, "application/json", reply.message.to_string()), &reply),
+        Err(error) => refuse(Front::Chat, &error.into()),
+    }
 }
 
 /// Anthropic endpoints count; for others the number is estimated by the length of the texts, and a header says so.

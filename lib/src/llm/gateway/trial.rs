@@ -11,7 +11,7 @@ use tokio::sync::{Mutex as Turn, OwnedRwLockReadGuard, RwLock};
 
 use super::transcript::{self, Transcript};
 use super::{Caller, Caps};
-use crate::llm::client::Ask;
+use crate::llm::client::{Ask, Route};
 use crate::llm::journal::{Entry, Log, Opened};
 use crate::llm::{LlmError, Protocol};
 
@@ -173,7 +173,9 @@ impl Trial {
     }
 
     async fn told(&self, protocol: Protocol, ask: Ask, entry: Entry) -> Result<Entry, LlmError> {
-        let Some(transcript) = self.transcript.clone() else { return Ok(entry) };
+        // Vectors are no talk.
+        let transcript = self.transcript.clone().filter(|_| ask.route != Route::Vectors);
+        let Some(transcript) = transcript else { return Ok(entry) };
         let told = tokio::task::spawn_blocking(move || {
             lock(&transcript).add(protocol, &ask.body, &entry.reply, entry.replayed).map(|()| entry)
         });

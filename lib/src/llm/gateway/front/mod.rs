@@ -6,6 +6,9 @@
 mod chat;
 mod messages;
 mod responses;
+mod vectors;
+
+pub(super) use vectors::read as vectors;
 
 use std::collections::BTreeSet;
 
@@ -13,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 use super::call::HINTS;
 use super::{Caller, Settings};
-use crate::llm::client::Ask;
+use crate::llm::client::{Ask, Route};
 use crate::llm::journal::digest_of;
 use crate::llm::price::cost_of;
 use crate::llm::{Api, Client, Cost, LlmError, Protocol, Reply, anthropic};
@@ -133,7 +136,7 @@ impl Front {
             body.insert("seed".into(), json!(caller.replicate));
         }
         let beta = beta.filter(|_| native && self == Self::Messages);
-        Ok(Incoming { ask: Ask { api: Api::Chat, body, beta }, wants })
+        Ok(Incoming { ask: Ask { route: Route::Answer(Api::Chat), body, beta }, wants })
     }
 
     fn translate(
