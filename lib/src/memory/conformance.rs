@@ -97,6 +97,15 @@ fn runs(repo: &str) -> Result<Vec<Experience>, String> {
     ISSUES.iter().map(|&(number, issue)| run(repo, number, issue, line(number))).collect()
 }
 
+/// A scope, two runs and the question that the second answers: for checks of what lies below the host.
+pub(super) fn example() -> Result<(Scope, Vec<Experience>, Query), String> {
+    let target = id("acme__widget", 12)?;
+    let mut runs = runs("acme__widget")?;
+    runs.truncate(2);
+    let question = query(&target, ISSUES[1].1);
+    Ok((Scope { condition: "conformance".into(), target, seed: 1 }, runs, question))
+}
+
 fn query(target: &InstanceId, text: &str) -> Query {
     Query::at_start(Target {
         instance_id: target.clone(),

@@ -6,7 +6,8 @@
 //!
 //! - [`MemorySystem`]: the trait, of the same shape as the protocol that systems outside this process speak.
 //! - [`host`]: ingestion in chronological order, freezing, retrieval, checks, the injected block.
-//! - [`open`]: the registry of built-in systems: `off` and `bm25`.
+//! - [`open`]: the registry of systems by name.
+//! - [`plugged`]: systems that are programs of their own, and MCP servers.
 //! - [`conformance`]: checks that every system must pass, for ours and for third parties'.
 
 pub mod host;
@@ -16,6 +17,7 @@ mod bm25;
 mod error;
 mod history;
 mod off;
+pub mod plugged;
 mod record;
 mod registry;
 mod tokenize;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::plugged::{Mcp, McpSettings, Plugged, ProgramSettings, Site};
 use super::{Bm25, Bm25Settings, MemoryError, MemorySystem, Off};
 use crate::llm::Model;
 
@@ -13,10 +14,12 @@ use crate::llm::Model;
 pub struct Resources {
     /// The model that distils records; `None`: systems that can work by rules alone do, the others refuse to open.
     pub model: Option<Arc<dyn Model>>,
+    /// Where plugged-in programs run; `None`: they can be described, not started.
+    pub site: Option<Site>,
 }
 
 /// The systems that [`open`] knows.
-pub const SYSTEMS: [&str; 2] = ["bm25", "off"];
+pub const SYSTEMS: [&str; 4] = ["bm25", "mcp", "off", "program"];
 
 /// Opens a system by the name that a study file gives it, with what it may use. `settings` is the table of its settings: an object, or null
 /// where there is none.
@@ -26,7 +29,7 @@ pub const SYSTEMS: [&str; 2] = ["bm25", "off"];
 pub fn open(
     name: &str,
     settings: &Value,
-    _resources: &Resources,
+    resources: &Resources,
 ) -> Result<Box<dyn MemorySystem>, MemoryError> {
     match name {
         "off" => {
@@ -41,6 +44,19 @@ pub fn open(
             let settings: Bm25Settings = read("bm25", settings, Bm25Settings::KEYS)?;
             settings.check().map_err(|reason| refuse("bm25", reason, Bm25Settings::KEYS))?;
             Ok(Box::new(Bm25::new(settings)))
+        }
+        "program" => {
+            let known = ProgramSettings::KEYS.join(", ");
+            let settings: ProgramSettings = read_known("program", settings, &ProgramSettings::KEYS, &known)?;
+            settings.check().map_err(|reason| refuse("program", reason, &known))?;
+            Ok(Box::new(Plugged::new(settings, resources.site.clone())))
+        }
+        "mcp" => {
+            let keys = [&ProgramSettings::KEYS[..], &McpSettings::KEYS].concat();
+            let known = keys.join(", ");
+            let settings: McpSettings = read_known("mcp", settings, &keys, &known)?;
+            settings.check().map_err(|reason| refuse("mcp", reason, &known))?;
+            Ok(Box::new(Mcp::new(settings, resources.site.clone())))
         }
         _ => Err(MemoryError::UnknownSystem { name: name.to_owned(), known: SYSTEMS.join(", ") }),
     }
@@ -58,6 +74,25 @@ fn read<T: DeserializeOwned + Default>(
         }
         other => Err(refuse(system, format!("expected a table, got {other}"), known)),
     }
+}
+
+/// Reads settings that others are part of: those know of no field that they do not have.
+fn read_known<T: DeserializeOwned>(
+    system: &str,
+    settings: &Value,
+    keys: &[&str],
+    known: &str,
+) -> Result<T, MemoryError> {
+    let given = settings.as_object();
+    let stray = given.and_then(|map| map.keys().find(|key| !keys.contains(&key.as_str())));
+    if let Some(stray) = stray {
+        return Err(refuse(system, format!("unknown field `{stray}`"), known));
+    }
+    let table = given.cloned().unwrap_or_default();
+    if let other @ (Value::Array(_) | Value::String(_) | Value::Number(_) | Value::Bool(_)) = settings {
+        return Err(refuse(system, format!("expected a table, got {other}"), known));
+    }
+    T::deserialize(Value::Object(table)).map_err(|error| refuse(system, error.to_string(), known))
 }
 
 fn refuse(system: &str, reason: String, known: &str) -> MemoryError {
@@ -79,7 +114,7 @@ mod tests {
 
     #[test]
     fn opens_what_it_lists() {
-        for name in SYSTEMS {
+        for name in ["bm25", "off"] {
             for settings in [Value::Null, json!({})] {
                 assert_eq!(open(name, &settings, &Resources::default()).unwrap().describe().name, name);
             }

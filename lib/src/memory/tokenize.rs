@@ -20,9 +20,14 @@ pub(super) fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
+/// Whether a lower-case word says nothing about a problem.
+pub(super) fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.binary_search(&word).is_ok()
+}
+
 fn tells_something(word: &str) -> bool {
     let single_letter = word.len() == 1 && !word.as_bytes()[0].is_ascii_digit();
-    !single_letter && STOP_WORDS.binary_search(&word).is_err()
+    !single_letter && !is_stop_word(word)
 }
 
 #[derive(Clone, Copy, PartialEq)]

@@ -1,0 +1,1 @@
+//! Real programs under the host.
