@@ -7,6 +7,7 @@ mod gateway;
 mod grade;
 mod history;
 mod image;
+mod memory;
 mod parse_log;
 mod program;
 mod registry;
@@ -56,6 +57,8 @@ enum Command {
     Compare(compare::Args),
     /// Serves one model to other programs: counted, written down, capped.
     Gateway(gateway::Args),
+    /// Tries memory systems.
+    Memory(memory::Args),
 }
 
 /// Parses the command line, runs the verb, prints an error with its hint.
@@ -88,6 +91,7 @@ async fn dispatch(command: Command) -> Outcome {
         Command::Sandbox(args) => sandbox::run(args).await,
         Command::Compare(args) => compare::run(args).await,
         Command::Gateway(args) => gateway::run(args).await,
+        Command::Memory(args) => memory::run(args).await,
     }
 }
 

@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn says_what_is_known() {
-        insta::assert_snapshot!(message("bm52", json!({})), @r#"memory system "bm52" is unknown; known are bm25, off"#);
+        insta::assert_snapshot!(message("bm52", json!({})), @r#"memory system "bm52" is unknown; known are bm25, mcp, off, program"#);
         insta::assert_snapshot!(message("off", json!({"k": 1})), @r#"settings of memory system "off": takes no settings, got {"k":1}; its settings are none"#);
         insta::assert_snapshot!(message("bm25", json!({"min-scor": 1})), @r#"settings of memory system "bm25": unknown field `min-scor`, expected one of `min-score`, `query-terms`, `issue-share`; its settings are min-score (number), query-terms (1 to 1024), issue-share (0 to 1)"#);
         insta::assert_snapshot!(message("bm25", json!({"query-terms": 0})), @r#"settings of memory system "bm25": query-terms is 0; its settings are min-score (number), query-terms (1 to 1024), issue-share (0 to 1)"#);

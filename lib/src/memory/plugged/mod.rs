@@ -28,7 +28,7 @@ mod wire;
 pub use door::Calls;
 pub use mcp::{Mcp, McpSettings};
 pub use program::Site;
-pub use settings::ProgramSettings;
+pub use settings::{ProgramSettings, read_settings};
 pub use system::Plugged;
 pub use wire::{PROTOCOL, SelfReported};
 

@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::super::Description;
 
@@ -64,6 +65,17 @@ pub struct ProgramSettings {
     /// How often it is started again where it ended by itself.
     #[serde(default = "restarts")]
     pub restarts: u32,
+}
+
+/// Reads a file of settings: a table in TOML or JSON.
+///
+/// # Errors
+/// Where it is neither, as a person reads it.
+pub fn read_settings(text: &str) -> Result<Map<String, Value>, String> {
+    if text.trim_start().starts_with('{') {
+        return serde_json::from_str(text).map_err(|error| format!("no JSON table: {error}"));
+    }
+    toml::from_str(text).map_err(|error| format!("no TOML: {error}"))
 }
 
 fn yes() -> bool {

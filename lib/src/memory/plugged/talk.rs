@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
@@ -162,7 +162,7 @@ impl Talk {
     /// The result, where the line is the answer that is waited for.
     fn understand(&mut self, line: &[u8], id: u64) -> Result<Option<Value>, Fault> {
         let message = match serde_json::from_slice::<Value>(line) {
-            Ok(Value::Object(message)) if message.get("jsonrpc") == Some(&Value::from("2.0")) => message,
+            Ok(Value::Object(message)) if speaks_to_us(&message) => message,
             _ => {
                 let text = String::from_utf8_lossy(line);
                 let text = text.trim();
@@ -189,7 +189,7 @@ impl Talk {
         if let Some(error) = message.get("error") {
             let words = error.get("message").and_then(Value::as_str).map(str::to_owned);
             let message = words.unwrap_or_else(|| error.to_string());
-            if !theirs.is_null() && theirs.as_u64() != Some(id) {
+            if theirs.as_u64() != Some(id) {
                 return Err(Fault::Broken(format!(
                     "it answered request {theirs} instead of {id}: {message}"
                 )));
@@ -205,6 +205,13 @@ impl Talk {
             None => Err(Fault::Broken(format!("its answer to request {id} has neither result nor error"))),
         }
     }
+}
+
+/// Whether an object is a message of JSON-RPC. An answer to no request (`id` null) complains of what was no request, and
+/// memtrial sends none such.
+fn speaks_to_us(message: &Map<String, Value>) -> bool {
+    let is_complaint = !message.contains_key("method") && message.get("id").is_none_or(Value::is_null);
+    message.get("jsonrpc") == Some(&Value::from("2.0")) && !is_complaint
 }
 
 /// The head of a text.

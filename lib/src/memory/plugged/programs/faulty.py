@@ -37,7 +37,7 @@ def retrieve(params):
     source = {"wrong-source": "acme__widget-99", "no-source": "somewhere"}.get(fault)
     records = [
         {"source": source or run["instance_id"], "score": score,
-         "text": (f"{run['patch']}\n{run['issue']}")[: 1 << 20 if fault == "over" else room]}
+         "text": (f"{run['patch']}\n{run['issue']}")[:room] + ("x" * 3000 if fault == "over" else "")}
         for score, run in best
     ]
     if fault == "empty":
