@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
-use super::bench::{Bench, Target};
+use super::bench::Target;
 use super::design::Condition;
 use super::shift::Shift;
 use super::{StudyError, layout};
 use crate::grade::files::{json_bytes, write_new};
 use crate::memory::host::{Host, Outcome, Retrieved, Setup};
+use crate::memory::plugged::Site;
 use crate::memory::{self, BlockTemplate, Budget, MemoryError, Query, Resources};
 use crate::task::InstanceId;
 
@@ -72,7 +73,7 @@ async fn made_once(shift: &Shift<'_>, condition: &str, target: &Target) -> Resul
         };
         // between the look and the claim it may have been made
         if !file.exists() {
-            let made = build(bench, condition, target).await;
+            let made = build(shift, condition, target).await;
             if let Ok(made) = &made {
                 keep(&file, made)?;
             }
@@ -88,7 +89,8 @@ fn keep(file: &Path, made: &Retrieved) -> Result<(), StudyError> {
     Ok(write_new(file, &bytes).map(drop)?)
 }
 
-async fn build(bench: &Bench, name: &str, target: &Target) -> Result<Retrieved, RememberError> {
+async fn build(shift: &Shift<'_>, name: &str, target: &Target) -> Result<Retrieved, RememberError> {
+    let bench = shift.bench;
     let Some(condition) = bench.design.conditions.get(name) else {
         return Err(StudyError::Memory {
             condition: name.to_owned(),
@@ -100,7 +102,8 @@ async fn build(bench: &Bench, name: &str, target: &Target) -> Result<Retrieved, 
         return Ok(Retrieved::without_history());
     };
     let Condition { memory, settings, records, tokens } = condition;
-    let system = memory::open(memory, &serde_json::Value::Object(settings.clone()), &Resources::default())?;
+    let resources = Resources { site: Some(site(shift)), ..Resources::default() };
+    let system = memory::open(memory, &serde_json::Value::Object(settings.clone()), &resources)?;
     let setup = Setup {
         condition: name.to_owned(),
         seed: bench.design.stats.seed,
@@ -112,6 +115,16 @@ async fn build(bench: &Bench, name: &str, target: &Target) -> Result<Retrieved, 
     host.snapshot(&bench.layout.memory(name, target.task.id()).join("store")).await?;
     host.cleanup().await?;
     Ok(retrieved)
+}
+
+/// Where plugged-in systems run: in the study's sandboxes, their state below the study's folder while they live.
+fn site(shift: &Shift<'_>) -> Site {
+    Site {
+        backend: shift.environments.backend().clone(),
+        state: shift.bench.layout.root().join("memory").join(".live"),
+        limits: shift.bench.design.sandbox.limits.clone(),
+        calls: None,
+    }
 }
 
 /// The text to inject, where there is one.

@@ -33,4 +33,6 @@ pub use system::Plugged;
 pub use wire::{PROTOCOL, SelfReported};
 
 #[cfg(test)]
+mod real_tests;
+#[cfg(test)]
 mod tests;
