@@ -149,14 +149,15 @@ class _Refused(Exception):
 
 
 def fit(records, budget):
-    """The records that the budget allows, the last cut where it does not fit as a whole."""
+    """The records that the budget allows, each cut to its share of the tokens; what one leaves goes to the next."""
+    records = records[: budget["records"]]
     kept, room = [], budget["tokens"]
-    for record in records[: budget["records"]]:
-        text = record.text[: room * 4]
-        if not text.strip():
-            break
-        kept.append(Record(record.source, text, record.score))
-        room -= tokens(text)
+    for place, record in enumerate(records):
+        share = room // (len(records) - place)
+        text = record.text[: share * 4]
+        if text.strip():
+            kept.append(Record(record.source, text, record.score))
+            room -= tokens(text)
     return kept
 
 
