@@ -1,7 +1,7 @@
 """mem0. `pip install mem0ai`. `raw` stores texts as they are; `infer` lets mem0's extraction ask the model.
 
-The embedder is the hashing one beside this file unless MEMTRIAL_EMBEDDER says `openai` (then the model's address must
-serve embeddings, which memtrial's gateway does not).
+The embedder is the hashing one beside this file: memtrial's gateway serves no embeddings. A run of which mem0's extraction
+keeps nothing is told as a degraded write.
 """
 
 import os
