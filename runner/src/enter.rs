@@ -26,7 +26,7 @@ pub struct Enter {
     pub network: bool,
     /// Whether [`crate::gateway::PORT`] leads to [`crate::gateway::SOCKET`], which is one of the binds.
     pub gateway: bool,
-    /// Read-only folders and files of the host.
+    /// Folders and files of the host.
     pub binds: Vec<Bind>,
 }
 
@@ -87,4 +87,6 @@ pub struct Bind {
     pub host: PathBuf,
     /// In the sandbox: absolute.
     pub inside: PathBuf,
+    /// Whether the sandbox may write to it.
+    pub writable: bool,
 }

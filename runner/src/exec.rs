@@ -1,11 +1,12 @@
 //! One command: started, fed, watched, its output bounded, its whole process tree ended with it.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command as Process, Stdio};
+use std::process::{Child, Command as Process, Stdio};
 use std::time::{Duration, Instant};
 
 use memtrial_runner::wire::{Command, End, Finished};
@@ -87,32 +88,15 @@ struct Running {
 
 /// Starts a command with both its outputs in one pipe, so that they are read in the order written.
 fn start(command: &Command, cwd: &Path, stdin: Vec<u8>) -> Result<Running, (i32, String)> {
-    let (program, arguments) = command.argv.split_first().ok_or((127, "no command given".to_owned()))?;
-    if !cwd.is_dir() {
-        return Err((127, format!("{}: no such folder to work in", command.cwd)));
-    }
+    let mut process = process(&command.argv, cwd, &command.env)?;
     let pipes = || -> io::Result<_> {
         let (output, write) = pipe_with(PipeFlags::CLOEXEC)?;
         Ok((output, Stdio::from(write.try_clone()?), Stdio::from(write)))
     };
     let (output, stdout, stderr) = pipes().map_err(|error| (126, format!("pipe: {error}")))?;
-    let mut process = Process::new(program);
-    process.args(arguments).current_dir(cwd).process_group(0).stdout(stdout).stderr(stderr);
+    process.stdout(stdout).stderr(stderr);
     process.stdin(if stdin.is_empty() { Stdio::null() } else { Stdio::piped() });
-    for (name, value) in DEFAULTS {
-        if std::env::var_os(name).is_none() {
-            process.env(name, value);
-        }
-    }
-    process.envs(&command.env);
-    // The child inherits the mark of the memory killer's first choice; the runner itself takes it off again.
-    mark_for_oom("1000");
-    let spawned = process.spawn();
-    mark_for_oom("0");
-    let mut child = spawned.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => (127, format!("{program}: command not found")),
-        _ => (126, format!("{program}: {error}")),
-    })?;
+    let mut child = spawn(&mut process)?;
     let pid = Pid::from_child(&child);
     let input = child.stdin.take().map(|pipe| File::from(OwnedFd::from(pipe)));
     let _ = set_nonblocking(&output);
@@ -128,6 +112,42 @@ fn start(command: &Command, cwd: &Path, stdin: Vec<u8>) -> Result<Running, (i32,
         pending: stdin,
         written: 0,
         chunk: vec![0; 64 << 10],
+    })
+}
+
+/// A command as it will be started, in a process group of its own.
+pub fn process(
+    argv: &[String],
+    cwd: &Path,
+    env: &BTreeMap<String, String>,
+) -> Result<Process, (i32, String)> {
+    let (program, arguments) = argv.split_first().ok_or((127, "no command given".to_owned()))?;
+    if !cwd.is_dir() {
+        return Err((127, format!("{}: no such folder to work in", cwd.display())));
+    }
+    let mut process = Process::new(program);
+    process.args(arguments).current_dir(cwd).process_group(0);
+    for (name, value) in DEFAULTS {
+        if std::env::var_os(name).is_none() {
+            process.env(name, value);
+        }
+    }
+    process.envs(env);
+    Ok(process)
+}
+
+/// Starts it. What cannot be started has the exit code that a shell would give it.
+pub fn spawn(process: &mut Process) -> Result<Child, (i32, String)> {
+    // The child inherits the mark of the memory killer's first choice; the runner itself takes it off again.
+    mark_for_oom("1000");
+    let spawned = process.spawn();
+    mark_for_oom("0");
+    spawned.map_err(|error| {
+        let program = process.get_program().to_string_lossy();
+        match error.kind() {
+            io::ErrorKind::NotFound => (127, format!("{program}: command not found")),
+            _ => (126, format!("{program}: {error}")),
+        }
     })
 }
 

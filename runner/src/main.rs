@@ -9,6 +9,7 @@ mod exec;
 mod fault;
 mod files;
 mod fork;
+mod hand;
 mod inherited;
 mod inner;
 mod limits;

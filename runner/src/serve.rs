@@ -12,6 +12,7 @@ use rustix::process::{DumpableBehavior, Pid, getpid, set_child_subreaper, set_du
 use crate::exec::{self, HostGone};
 use crate::fault::Fault;
 use crate::files::Root;
+use crate::hand;
 use crate::oom::OomCounter;
 use crate::relay::Relay;
 use crate::tree;
@@ -44,6 +45,11 @@ pub fn serve(serve: Serve) -> Result<(), Fault> {
     let mut input = File::from(fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map_err(gone)?);
     let mut output = File::from(fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3).map_err(gone)?);
     while let Some((request, length)) = wire::read_header::<Request>(&mut input).map_err(gone)? {
+        if let Call::Hand(program) = &request.call {
+            // Answered first: from here on the output is the program's.
+            wire::write(&mut output, &Reply { id: request.id, answer: Answer::Handed }, &[]).map_err(gone)?;
+            return hand::run(program, &root.locate(&program.cwd), relay.as_mut());
+        }
         let mut body = (&mut input).take(length as u64);
         let answered = answer(&request.call, &mut body, &root, &oom, relay.as_mut(), serve.limits.as_ref());
         io::copy(&mut body, &mut io::sink()).map_err(gone)?;
@@ -84,5 +90,6 @@ fn answer(
             Ok(None) => (Answer::Absent, Vec::new()),
             Err(fault) => failed(fault),
         },
+        Call::Hand(_) => failed(Fault("the connection can be handed over as a whole alone".into())),
     })
 }

@@ -40,6 +40,19 @@ pub enum Call {
         /// The most bytes that it may hold.
         limit: u64,
     },
+    /// Hand the connection to a program: after the answer both streams are its own, and the sandbox ends with it.
+    Hand(Program),
+}
+
+/// A program that talks to the host itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Program {
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// The working folder: absolute.
+    pub cwd: String,
+    /// Environment variables besides the sandbox's own.
+    pub env: BTreeMap<String, String>,
 }
 
 /// A command to run.
@@ -85,6 +98,8 @@ pub enum Answer {
     File,
     /// There is no regular file there.
     Absent,
+    /// What follows is the program's.
+    Handed,
     /// It could not be done.
     Failed {
         /// Why.

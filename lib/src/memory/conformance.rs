@@ -12,9 +12,12 @@ use crate::trajectory::Event;
 /// A line that only one record holds.
 const NEEDLE: &str = "lesson qz81: close the reader before the retry";
 
+/// Makes a fresh system.
+pub type Open<'o> = dyn Fn() -> Result<Box<dyn MemorySystem>, MemoryError> + Sync + 'o;
+
 /// Runs all checks on systems made by `open`, each on fresh ones. Returns the failures, each a sentence that begins with
 /// the check's name; none: the system conforms. A system that always abstains conforms where `delivers` is false.
-pub async fn check(open: &(dyn Fn() -> Box<dyn MemorySystem> + Sync), delivers: bool) -> Vec<String> {
+pub async fn check(open: &Open<'_>, delivers: bool) -> Vec<String> {
     let bench = Bench { open, delivers };
     let mut failures = Vec::new();
     note(&mut failures, "empty-store", bench.empty_store()).await;
@@ -37,7 +40,7 @@ async fn note(failures: &mut Vec<String>, name: &str, outcome: impl Future<Outpu
 }
 
 struct Bench<'a> {
-    open: &'a (dyn Fn() -> Box<dyn MemorySystem> + Sync),
+    open: &'a Open<'a>,
     delivers: bool,
 }
 
@@ -101,6 +104,15 @@ fn runs(repo: &str) -> Result<Vec<Experience>, String> {
     ISSUES.iter().map(|&(number, issue)| run(repo, number, issue, line(number))).collect()
 }
 
+/// A scope, two runs and the question that the second answers: for checks of what lies below the host.
+pub(super) fn example() -> Result<(Scope, Vec<Experience>, Query), String> {
+    let target = id("acme__widget", 12)?;
+    let mut runs = runs("acme__widget")?;
+    runs.truncate(2);
+    let question = query(&target, ISSUES[1].1);
+    Ok((Scope { condition: "conformance".into(), target, seed: 1 }, runs, question))
+}
+
 fn query(target: &InstanceId, text: &str) -> Query {
     Query::at_start(Target {
         instance_id: target.clone(),
@@ -131,7 +143,7 @@ impl Bench<'_> {
         let history = Runs { target: id("acme__widget", 12)?, runs };
         let setup =
             Setup { condition: "conformance".into(), seed: 1, budget, template: BlockTemplate::default() };
-        Host::build_from((self.open)(), &history, setup, None).await.map_err(say)
+        Host::build_from((self.open)().map_err(say)?, &history, setup, None).await.map_err(say)
     }
 
     async fn ask(&self, runs: Vec<Experience>, budget: Budget) -> Result<Retrieved, String> {
@@ -189,7 +201,7 @@ impl Bench<'_> {
         let question = query(&id("acme__widget", 12)?, ISSUES[1].1);
         let first = host.retrieve(&question).await.map_err(say)?.outcome;
         let second = host.retrieve(&question).await.map_err(say)?.outcome;
-        if is_deterministic(&*(self.open)()) && first != second {
+        if is_deterministic(&*(self.open)().map_err(say)?) && first != second {
             return Err("the second answer differs from the first".into());
         }
         Ok(())
@@ -217,7 +229,7 @@ impl Bench<'_> {
     /// `prepare` after an interrupted ingestion starts anew.
     async fn restart(&self) -> Result<(), String> {
         let target = id("acme__widget", 12)?;
-        let mut system = (self.open)();
+        let mut system = (self.open)().map_err(say)?;
         let scope = Scope { condition: "conformance".into(), target: target.clone(), seed: 1 };
         system.prepare(&scope).await.map_err(say)?;
         system.ingest(&runs("acme__widget")?[1]).await.map_err(say)?;
@@ -235,7 +247,7 @@ impl Bench<'_> {
 
     /// What calls itself deterministic gives equal stores and answers for equal input.
     async fn deterministic(&self) -> Result<(), String> {
-        if !is_deterministic(&*(self.open)()) {
+        if !is_deterministic(&*(self.open)().map_err(say)?) {
             return Ok(());
         }
         let budget = Budget { records: 3, tokens: 2048 };

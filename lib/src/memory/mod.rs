@@ -6,9 +6,9 @@
 //!
 //! - [`MemorySystem`]: the trait, of the same shape as the protocol that systems outside this process speak.
 //! - [`host`]: ingestion in chronological order, freezing, retrieval, checks, the injected block.
-//! - [`open`]: the registry of built-in systems; [`describe`] says what each is and what can be set.
+//! - [`open`]: the registry of systems by name; [`describe`] says what each is and what can be set.
 //! - `bank/` and `notebook/`: stores of records that each derive from one run, and of one text that all runs shape.
-//! - `systems/`: one small module a system.
+//! - `systems/`: one small module a system; [`plugged`]: systems that are programs of their own, and MCP servers.
 //! - `distil/`: what a run is boiled down to, by rules and by a model.
 //! - [`shelf`]: what stores learnt, on disk, so that no run is taken in twice; [`index`]: a folder of shelves, one a
 //!   repository, for any target; [`serve`]: what an index offers to agents at work.
@@ -26,6 +26,7 @@ mod distil;
 mod error;
 mod history;
 mod notebook;
+pub mod plugged;
 mod record;
 mod redact;
 mod registry;

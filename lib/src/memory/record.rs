@@ -44,7 +44,7 @@ fn patch_part(experience: &Experience) -> String {
 }
 
 /// Keeps the head of a text, up to a line's end where one lies in the second half of it, and says what was cut.
-fn cut(text: &str, room: usize) -> String {
+pub(super) fn cut(text: &str, room: usize) -> String {
     let length = text.chars().count();
     if length <= room {
         return text.to_owned();

@@ -9,9 +9,10 @@ use serde_json::{Map, Value};
 
 use super::bank::Ranking;
 use super::distil::Asker;
+use super::plugged::Site;
 use super::systems::{
-    bm25, fixcard, frozen, fs_grep, irrelevant, off, placebo, playbook, reasoning_bank, repo_notes,
-    transcript, workflow,
+    bm25, fixcard, frozen, fs_grep, irrelevant, mcp, off, placebo, playbook, program, reasoning_bank,
+    repo_notes, transcript, workflow,
 };
 use super::{LearnsFrom, MemoryError, MemorySystem};
 use crate::llm::{Embedder, LlmError, Model, Reply, Request};
@@ -23,6 +24,8 @@ pub struct Resources {
     pub model: Option<Arc<dyn Model>>,
     /// What embeds records and queries; `None`: systems find by words alone.
     pub embedder: Option<Arc<dyn Embedder>>,
+    /// Where plugged-in programs run; `None`: they can be described, not started.
+    pub site: Option<Site>,
 }
 
 /// The name of a model that is not at hand: enough to read what it helped to learn, and refused when it is asked.
@@ -130,15 +133,17 @@ pub(super) const RANKED: &[Setting] = &[
     },
 ];
 
-const TABLE: [&About; 12] = [
+const TABLE: [&About; 14] = [
     &bm25::ABOUT,
     &fixcard::ABOUT,
     &frozen::ABOUT,
     &fs_grep::ABOUT,
     &irrelevant::ABOUT,
+    &mcp::ABOUT,
     &off::ABOUT,
     &placebo::ABOUT,
     &playbook::ABOUT,
+    &program::ABOUT,
     &reasoning_bank::ABOUT,
     &repo_notes::ABOUT,
     &transcript::ABOUT,
@@ -198,6 +203,15 @@ pub(super) fn read<T: DeserializeOwned>(settings: &Value) -> Result<T, String> {
     T::deserialize(Value::Object(table(settings)?)).map_err(|error| error.to_string())
 }
 
+/// Reads settings that others are part of: those know of no field that they do not have.
+pub(super) fn read_known<T: DeserializeOwned>(settings: &Value, keys: &[&str]) -> Result<T, String> {
+    let table = table(settings)?;
+    match table.keys().find(|key| !keys.contains(&key.as_str())) {
+        Some(stray) => Err(format!("unknown field `{stray}`")),
+        None => T::deserialize(Value::Object(table)).map_err(|error| error.to_string()),
+    }
+}
+
 /// Reads a table that holds settings of ranking among the others.
 pub(super) fn read_ranked<T: DeserializeOwned>(
     settings: &Value,
@@ -239,6 +253,9 @@ mod tests {
     use super::*;
     use crate::memory::tests::Scripted;
 
+    /// What cannot be opened without settings.
+    const NEEDY: [&str; 3] = ["frozen", "mcp", "program"];
+
     fn message(name: &str, settings: Value) -> String {
         match open(name, &settings, &Resources::default()) {
             Ok(_) => panic!("{name} accepted {settings}"),
@@ -249,8 +266,8 @@ mod tests {
     #[test]
     fn opens_what_it_lists() {
         assert!(TABLE.is_sorted_by_key(|about| about.name));
-        let resources = Resources { model: Some(Scripted::new(Vec::new())), embedder: None };
-        for about in TABLE.into_iter().filter(|about| about.name != "frozen") {
+        let resources = Resources { model: Some(Scripted::new(Vec::new())), ..Resources::default() };
+        for about in TABLE.into_iter().filter(|about| !NEEDY.contains(&about.name)) {
             for settings in [Value::Null, json!({})] {
                 let opened = open(about.name, &settings, &resources).unwrap().describe();
                 assert_eq!(
@@ -266,8 +283,8 @@ mod tests {
     /// What is listed can be set, to its stated default.
     #[test]
     fn defaults_are_as_documented() {
-        let resources = Resources { model: Some(Scripted::new(Vec::new())), embedder: None };
-        for about in TABLE.into_iter().filter(|about| about.name != "frozen") {
+        let resources = Resources { model: Some(Scripted::new(Vec::new())), ..Resources::default() };
+        for about in TABLE.into_iter().filter(|about| !NEEDY.contains(&about.name)) {
             for key in about.settings.iter().chain(about.ranked) {
                 let value = serde_json::from_str(key.default).unwrap_or(Value::Null);
                 let opened = open(about.name, &json!({key.name: value}), &resources);
@@ -279,7 +296,7 @@ mod tests {
     #[test]
     fn says_what_is_known() {
         assert!(message("bm52", json!({})).starts_with(
-            r#"memory system "bm52" is unknown; known are bm25, fixcard, frozen, fs-grep, irrelevant, off, "#
+            r#"memory system "bm52" is unknown; known are bm25, fixcard, frozen, fs-grep, irrelevant, mcp, off, "#
         ));
         for (name, settings, reason) in [
             ("off", json!({"k": 1}), "unknown field `k`, there are no fields; its settings are none"),

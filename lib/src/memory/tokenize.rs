@@ -36,12 +36,17 @@ pub(super) fn each_word(text: &str, mut on: impl FnMut(&str)) {
     }
 }
 
+/// Whether a lower-case word says nothing about a problem.
+pub(super) fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.binary_search(&word).is_ok()
+}
+
 fn tells_something(word: &str) -> bool {
     match word.as_bytes() {
         [only] => only.is_ascii_digit(),
         // the longest stop word has seven letters
         bytes if bytes.len() > 7 => true,
-        _ => STOP_WORDS.binary_search(&word).is_err(),
+        _ => !is_stop_word(word),
     }
 }
 

@@ -11,6 +11,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use super::attached::{Attached, Program};
 use super::{Elided, Ended, Exec, Output, SandboxError};
 
 /// How much longer than a command's own time-out its answer may take before the sandbox counts as lost.
@@ -105,6 +106,25 @@ impl Link {
             (Answer::Absent, _) => Ok(None),
             (Answer::Failed { reason }, _) => Err(self.failed("read a file", reason)),
             (other, _) => Err(self.misfit(&other)),
+        }
+    }
+
+    /// Hands the connection to a program.
+    pub(super) async fn hand(mut self, program: &Program) -> Result<Attached, SandboxError> {
+        let call = Call::Hand(wire::Program {
+            argv: program.argv.clone(),
+            cwd: program.cwd.clone(),
+            env: program.env.clone(),
+        });
+        match self.call(call, &[], ERRAND).await? {
+            (Answer::Handed, _) => {}
+            (Answer::Failed { reason }, _) => return Err(self.failed("start a program", reason)),
+            (other, _) => return Err(self.misfit(&other)),
+        }
+        let words = self.words.take();
+        match (self.input, words) {
+            (Some(input), Some(words)) => Ok(Attached::new(self.child, input, self.output, words)),
+            _ => Err(SandboxError::Lost { backend: self.backend, reason: "it has ended".into() }),
         }
     }
 

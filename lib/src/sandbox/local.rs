@@ -17,7 +17,9 @@ use tokio::process::Command;
 use super::conformance::Claim;
 use super::link::Link;
 use super::namespaces::{check_key, unique};
-use super::{Backend, Exec, Health, Image, NOT_KEPT, Output, Sandbox, SandboxError, Spec, program};
+use super::{
+    Attached, Backend, Exec, Health, Image, NOT_KEPT, Output, Program, Sandbox, SandboxError, Spec, program,
+};
 
 const NAME: &str = "local";
 
@@ -58,6 +60,26 @@ impl Local {
         let furnished = furnish(&scratch, spec);
         furnished.map_err(|error| failed("start", error.to_string()))?;
         Ok(scratch)
+    }
+
+    async fn open(&self, spec: &Spec) -> Result<LocalSandbox, SandboxError> {
+        if spec.gateway.is_some() {
+            return Err(SandboxError::Unavailable {
+                backend: NAME,
+                reason: "it has no network of its own that only a gateway could lead out of".to_owned(),
+                hint: "use --sandbox namespaces or docker".to_owned(),
+            });
+        }
+        let runner = program::runner(&self.cache).map_err(|error| failed("start", error.to_string()))?;
+        let scratch = self.scratch(spec).await?;
+        let mut command = Command::new(runner);
+        command.arg("serve").arg(&scratch).env_clear().current_dir(&scratch);
+        command.env("HOME", scratch.join("root")).env("TMPDIR", scratch.join("tmp"));
+        let link = Link::start(NAME, command).await.map_err(|error| failed("start", error.to_string()))?;
+        let guard = Scratch(scratch);
+        let mut sandbox = LocalSandbox { guard, keep: spec.keep, link: Some(link) };
+        sandbox.link()?.ping().await?;
+        Ok(sandbox)
     }
 }
 
@@ -114,22 +136,15 @@ impl Backend for Local {
     }
 
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>, SandboxError> {
-        if spec.gateway.is_some() {
-            return Err(SandboxError::Unavailable {
-                backend: NAME,
-                reason: "it has no network of its own that only a gateway could lead out of".to_owned(),
-                hint: "use --sandbox namespaces or docker".to_owned(),
-            });
-        }
-        let runner = program::runner(&self.cache).map_err(|error| failed("start", error.to_string()))?;
-        let scratch = self.scratch(spec).await?;
-        let mut command = Command::new(runner);
-        command.arg("serve").arg(&scratch).env_clear().current_dir(&scratch);
-        command.env("HOME", scratch.join("root")).env("TMPDIR", scratch.join("tmp"));
-        let link = Link::start(NAME, command).await.map_err(|error| failed("start", error.to_string()))?;
-        let mut sandbox = Box::new(LocalSandbox { scratch, keep: spec.keep, link: Some(link) });
-        sandbox.link()?.ping().await?;
-        Ok(sandbox)
+        Ok(Box::new(self.open(spec).await?))
+    }
+
+    async fn attach(&self, spec: &Spec, program: &Program) -> Result<Attached, SandboxError> {
+        let mut spec = spec.clone();
+        spec.mounts.push(program.writable.clone());
+        let LocalSandbox { link, guard, .. } = self.open(&spec).await?;
+        let link = link.ok_or_else(|| failed("start", "it is closed".to_owned()))?;
+        Ok(link.hand(program).await?.holding(guard))
     }
 
     async fn has_layer(&self, key: &str) -> Result<bool, SandboxError> {
@@ -150,7 +165,7 @@ impl Backend for Local {
                 fs::create_dir_all(parent)?;
             }
             // Where another process was first, its layer stays: the key says that it is the same.
-            if layer.is_dir() { Ok(()) } else { fs::rename(&sandbox.scratch, &layer) }
+            if layer.is_dir() { Ok(()) } else { fs::rename(&sandbox.guard.0, &layer) }
         };
         keep().map_err(|error| failed("commit", error.to_string()))
     }
@@ -164,9 +179,19 @@ impl Backend for Local {
 
 /// A scratch folder with a runner.
 struct LocalSandbox {
-    scratch: PathBuf,
-    keep: bool,
+    // Dropped before its folder: the runner ends what it started once its input is closed.
     link: Option<Link>,
+    keep: bool,
+    guard: Scratch,
+}
+
+/// A scratch folder, removed when this is dropped.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        tidy::remove(&self.0);
+    }
 }
 
 impl LocalSandbox {
@@ -179,14 +204,6 @@ impl LocalSandbox {
         if let Some(mut link) = self.link.take() {
             link.finish().await;
         }
-    }
-}
-
-impl Drop for LocalSandbox {
-    fn drop(&mut self) {
-        // The runner ends what it started once its input is closed.
-        self.link = None;
-        tidy::remove(&self.scratch);
     }
 }
 

@@ -8,6 +8,7 @@
 //! its whole process tree ends with it, its output is bounded where it arises. The end of the pipe ends the sandbox,
 //! so that nothing outlives a killed memtrial.
 
+mod attached;
 pub mod conformance;
 mod docker;
 pub mod images;
@@ -27,6 +28,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+pub use attached::{Attached, Program};
 pub use docker::Docker;
 pub use limits::Limits;
 pub use local::Local;
@@ -389,6 +391,16 @@ pub trait Backend: Send + Sync {
 
     /// Starts a sandbox.
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>, SandboxError>;
+
+    /// Starts a program in a sandbox of its own that talks to memtrial over its standard streams for as long as it
+    /// lives.
+    async fn attach(&self, _spec: &Spec, _program: &Program) -> Result<Attached, SandboxError> {
+        Err(SandboxError::Unavailable {
+            backend: self.name(),
+            reason: "it cannot hold a program that memtrial talks to".to_owned(),
+            hint: "use namespaces, or local for programs that you trust".to_owned(),
+        })
+    }
 
     /// Whether a layer was committed under this key.
     async fn has_layer(&self, key: &str) -> Result<bool, SandboxError>;

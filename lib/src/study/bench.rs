@@ -397,7 +397,7 @@ fn conditions(
 ) -> Result<BTreeMap<String, ConditionLock>, StudyError> {
     let mut conditions = BTreeMap::new();
     for (name, condition) in &design.conditions {
-        let about = systems::open(design, layout, limiter, name, &EvaluatorView::default())?.describe();
+        let about = systems::open(design, layout, limiter, name, &EvaluatorView::default(), None)?.describe();
         let difference = match condition.memory.as_str() {
             "off" => String::new(),
             _ => context::memory_section(Some(memory::DEFAULT_TEMPLATE)),

@@ -13,6 +13,7 @@ use super::shift::Shift;
 use super::{StudyError, layout, systems};
 use crate::grade::files::{json_bytes, make_folder, write_new};
 use crate::memory::host::{Host, Outcome, Retrieved, Setup};
+use crate::memory::plugged::Site;
 use crate::memory::shelf::{self, Shelf};
 use crate::memory::{BlockTemplate, Budget, LearnsFrom, MemoryError, MemorySystem, Query};
 use crate::task::InstanceId;
@@ -128,7 +129,14 @@ async fn make(
         Some(Outcome::Injected(injection)) => budget = injection.dose(),
         None => {}
     }
-    let system = systems::open(&bench.design, &bench.layout, &bench.limiter, name, &target.task.evaluator)?;
+    let system = systems::open(
+        &bench.design,
+        &bench.layout,
+        &bench.limiter,
+        name,
+        &target.task.evaluator,
+        Some(site(shift)),
+    )?;
     let setup = Setup {
         condition: name.to_owned(),
         seed: bench.design.stats.seed,
@@ -165,6 +173,16 @@ async fn build(
     let identity = shelf::identity(&about, &serde_json::Value::Object(condition.settings.clone()));
     let mut shelf = Shelf::open(&path, identity)?;
     Ok(Some(Host::build_on(&mut shelf, system, history, setup).await?))
+}
+
+/// Where plugged-in systems run: in the study's sandboxes, their state below the study's folder while they live.
+fn site(shift: &Shift<'_>) -> Site {
+    Site {
+        backend: shift.environments.backend().clone(),
+        state: shift.bench.layout.root().join("memory").join(".live"),
+        limits: shift.bench.design.sandbox.limits.clone(),
+        calls: None,
+    }
 }
 
 /// The text to inject, where there is one.

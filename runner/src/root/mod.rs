@@ -51,7 +51,7 @@ pub fn build(inner: &Inner) -> Result<()> {
         // One may lie in another: sealed at once, so that no place is made in a folder of the host.
         let mut shown = Shown::default();
         shown.bind(&root, &bind.host, &bind.inside)?;
-        shown.seal()?;
+        if bind.writable { shown.tame()? } else { shown.seal()? }
     }
     chdir(&new).during("enter the new root")?;
     // The old root comes to lie on the new one, whence it is taken away.

@@ -43,11 +43,19 @@ impl Shown {
 
     /// Makes what is shown read-only, with all that is mounted below it.
     pub fn seal(self) -> Result<()> {
+        self.remount(MountFlags::RDONLY, "make read-only:")
+    }
+
+    /// Leaves what is shown writable, but without devices and other users' powers.
+    pub fn tame(self) -> Result<()> {
+        self.remount(MountFlags::empty(), "tame")
+    }
+
+    fn remount(self, more: MountFlags, action: &str) -> Result<()> {
         let table = table().during("/proc/self/mountinfo")?;
         for (path, flags) in below(&table, &self.0) {
-            let flags =
-                flags | MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
-            mount_remount(&path, flags, "").during(format_args!("make {} read-only", path.display()))?;
+            let flags = flags | more | MountFlags::BIND | MountFlags::NOSUID | MountFlags::NODEV;
+            mount_remount(&path, flags, "").during(format_args!("{action} {}", path.display()))?;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 mod asked;
 mod build;
+mod check;
 mod describe;
 mod diff;
 mod eval;
@@ -42,6 +43,8 @@ enum Verb {
     Describe(describe::Args),
     /// Measures offline how well systems find relevant earlier runs, beside recency and random order.
     Eval(eval::Args),
+    /// Tries, check by check, whether a plugged-in memory system holds what every system must.
+    Check(check::Args),
 }
 
 pub async fn run(args: Args) -> Outcome {
@@ -55,6 +58,7 @@ pub async fn run(args: Args) -> Outcome {
         Verb::Freeze(args) => freeze::run(&args),
         Verb::Describe(args) => describe::run(&args),
         Verb::Eval(args) => eval::run(args).await,
+        Verb::Check(args) => check::run(args).await,
     }
 }
 

@@ -10,7 +10,7 @@ fn bm25(settings: Value) -> Box<dyn MemorySystem> {
 
 #[tokio::test]
 async fn conforms() {
-    assert_eq!(conformance::check(&|| bm25(json!({})), true).await, Vec::<String>::new());
+    assert_eq!(conformance::check(&|| Ok(bm25(json!({}))), true).await, Vec::<String>::new());
 }
 
 #[tokio::test]

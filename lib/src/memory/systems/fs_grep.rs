@@ -190,7 +190,7 @@ mod tests {
 
     #[tokio::test]
     async fn conforms() {
-        let open = || open(&json!({}), &Resources::default()).unwrap();
+        let open = || Ok(open(&json!({}), &Resources::default()).unwrap());
         assert_eq!(conformance::check(&open, true).await, Vec::<String>::new());
     }
 

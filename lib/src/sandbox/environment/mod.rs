@@ -188,6 +188,11 @@ impl Environments {
         Self { backend, settings, building: Mutex::default(), places: Mutex::default() }
     }
 
+    /// The back end that they run on.
+    pub fn backend(&self) -> &Arc<dyn Backend> {
+        &self.backend
+    }
+
     /// What decides how its sandboxes behave, in words.
     pub fn label(&self) -> String {
         self.settings.label(self.backend.name())

@@ -23,7 +23,8 @@ use super::images::{ImageSettings, Images};
 use super::limits::Lease;
 use super::link::Link;
 use super::{
-    Backend, Exec, Health, Image, Limits, NOT_KEPT, Network, Output, Sandbox, SandboxError, Spec, program,
+    Attached, Backend, Exec, Health, Image, Limits, Mount, NOT_KEPT, Network, Output, Program, Sandbox,
+    SandboxError, Spec, program,
 };
 use images::Folders;
 use layers::{Layers, Stack};
@@ -102,7 +103,7 @@ impl Namespaces {
         failed(action, error.to_string())
     }
 
-    async fn open(&self, spec: &Spec) -> Result<NamespaceSandbox, SandboxError> {
+    async fn open(&self, spec: &Spec, writable: Option<&Mount>) -> Result<NamespaceSandbox, SandboxError> {
         if let Some(reason) = spec.misplaced_gateway() {
             return Err(failed("start", reason));
         }
@@ -121,7 +122,7 @@ impl Namespaces {
             cpu_set: cpus.cpus().to_vec(),
             network: spec.network == Network::Host,
             gateway: spec.gateway.is_some(),
-            binds: binds(spec),
+            binds: binds(spec, writable),
         };
         let mut command = Command::new(runner);
         command.arg("enter").env_clear().current_dir("/");
@@ -213,12 +214,17 @@ fn upper(spec: &Spec) -> Upper {
     if fits && !spec.keep { Upper::Memory } else { Upper::Disk }
 }
 
-/// The mounts, and the gateway's socket at the place that the runner knows.
-fn binds(spec: &Spec) -> Vec<Bind> {
-    let mounts =
-        spec.mounts.iter().map(|mount| Bind { host: mount.host.clone(), inside: mount.inside.clone() });
-    let socket = spec.gateway.iter().map(|socket| Bind { host: socket.clone(), inside: SOCKET.into() });
-    mounts.chain(socket).collect()
+/// The mounts, the gateway's socket at the place that the runner knows, and what may be written to.
+fn binds(spec: &Spec, writable: Option<&Mount>) -> Vec<Bind> {
+    let bind = |host: &Path, inside: &Path, writable| Bind {
+        host: host.to_owned(),
+        inside: inside.to_owned(),
+        writable,
+    };
+    let mounts = spec.mounts.iter().map(|mount| bind(&mount.host, &mount.inside, false));
+    let socket = spec.gateway.iter().map(|socket| bind(socket, Path::new(SOCKET), false));
+    let writable = writable.map(|mount| bind(&mount.host, &mount.inside, true));
+    mounts.chain(socket).chain(writable).collect()
 }
 
 fn bounds(limits: &Limits) -> Bounds {
@@ -252,7 +258,7 @@ impl Backend for Namespaces {
             gateway: None,
         };
         let tried = async {
-            let mut sandbox = self.open(&spec).await?;
+            let mut sandbox = self.open(&spec, None).await?;
             let output = sandbox.exec(&Exec::bash("true", "/")).await?;
             let limits = sandbox.limits.clone();
             sandbox.link.finish().await;
@@ -277,7 +283,13 @@ impl Backend for Namespaces {
     }
 
     async fn start(&self, spec: &Spec) -> Result<Box<dyn Sandbox>, SandboxError> {
-        Ok(Box::new(self.open(spec).await?))
+        Ok(Box::new(self.open(spec, None).await?))
+    }
+
+    async fn attach(&self, spec: &Spec, program: &Program) -> Result<Attached, SandboxError> {
+        let NamespaceSandbox { link, _cpus: cpus, _image: image, .. } =
+            self.open(spec, Some(&program.writable)).await?;
+        Ok(link.hand(program).await?.holding((cpus, image)))
     }
 
     fn images(&self) -> Option<Arc<Images>> {

@@ -6,7 +6,7 @@ use crate::memory::tests::{Scripted, ask, deliver, run, sources};
 
 #[tokio::test]
 async fn conforms() {
-    let open = || open(&json!({}), &Resources::default()).unwrap();
+    let open = || Ok(open(&json!({}), &Resources::default()).unwrap());
     assert_eq!(conformance::check(&open, true).await, Vec::<String>::new());
 }
 
