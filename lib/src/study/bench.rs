@@ -10,10 +10,9 @@ use super::lock::{ConditionLock, Lock, TargetLock, digest, digest_file};
 use super::program::{self, Doors};
 use super::{Layout, StudyError, layout};
 use crate::agent;
-use crate::context;
 use crate::dataset::{self, History, HistoryStore, MergeDates};
 use crate::grade::files::{json_bytes, write_new};
-use crate::llm::{Limiter, OnRetry, Secret, recorded_run};
+use crate::llm::{Api, Limiter, OnRetry, Secret, recorded_run};
 use crate::memory;
 use crate::sandbox::environment::{Base, Settings};
 use crate::sandbox::{self, Mount};
@@ -106,7 +105,14 @@ impl Bench {
             Some(program) => program::identity(program)?,
             None => digest_of(&loaded.config),
         };
-        let lock = lock(&design, own, label, &targets, &replays)?;
+        for (name, condition) in &design.conditions {
+            condition.asking().check(&loaded.config).map_err(|reason| StudyError::Design {
+                path: path.to_owned(),
+                reason: format!("conditions.{name}.inject: {reason}"),
+            })?;
+        }
+        let conditions = conditions(&design, loaded.config.api)?;
+        let lock = lock(&design, own, label, &targets, &replays, conditions)?;
         Ok(Self {
             design,
             layout,
@@ -303,6 +309,7 @@ fn lock(
     sandbox: String,
     targets: &BTreeMap<InstanceId, Target>,
     replays: &BTreeMap<String, PathBuf>,
+    conditions: BTreeMap<String, ConditionLock>,
 ) -> Result<Lock, StudyError> {
     let mut hashes = Hashes::default();
     let mut locked = BTreeMap::new();
@@ -327,7 +334,7 @@ fn lock(
         agent,
         sandbox,
         targets: locked,
-        conditions: conditions(design)?,
+        conditions,
         replays: recorded,
         images: BTreeMap::new(),
     })
@@ -356,17 +363,19 @@ fn fixed_part(design: &Design) -> serde_json::Value {
     fixed
 }
 
-fn conditions(design: &Design) -> Result<BTreeMap<String, ConditionLock>, StudyError> {
+fn conditions(design: &Design, api: Api) -> Result<BTreeMap<String, ConditionLock>, StudyError> {
     let mut conditions = BTreeMap::new();
     for (name, condition) in &design.conditions {
         let settings = serde_json::Value::Object(condition.settings.clone());
         let system = memory::open(&condition.memory, &settings, &memory::Resources::default())
             .map_err(|error| StudyError::Memory { condition: name.clone(), reason: error.to_string() })?;
-        let difference = match condition.memory.as_str() {
-            "off" => String::new(),
-            _ => context::memory_section(Some(memory::DEFAULT_TEMPLATE)),
+        let locked = ConditionLock {
+            system: json!(system.describe()),
+            difference: condition.difference(api),
+            inject: condition.inject.clone(),
+            asking: condition.asking(),
         };
-        conditions.insert(name.clone(), ConditionLock { system: json!(system.describe()), difference });
+        conditions.insert(name.clone(), locked);
     }
     Ok(conditions)
 }

@@ -14,6 +14,7 @@ mod journal;
 mod layout;
 mod lock;
 mod program;
+mod recall;
 mod record;
 mod remember;
 mod run;
@@ -27,6 +28,7 @@ pub use design::{Agent, Budget, Condition, Design, Grade, Sandbox, Solver, Stats
 pub use error::StudyError;
 pub use layout::Layout;
 pub use lock::{ConditionLock, Lock, TargetLock};
+pub use recall::{Asks, Inject, Way};
 pub use record::{MemoryNote, TrialKey, TrialRecord};
 pub use run::{Event, Excluded, RunSummary, Stop, WorkerOptions};
 pub use workers::AtWork;

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use tokio::sync::Mutex;
 
 use super::bench::{Bench, Target};
-use super::design::Condition;
+use super::recall::build_host;
 use super::shift::Shift;
 use super::{StudyError, layout};
 use crate::grade::files::{json_bytes, write_new};
-use crate::memory::host::{Host, Outcome, Retrieved, Setup};
-use crate::memory::{self, BlockTemplate, Budget, MemoryError, Query, Resources};
+use crate::memory::host::{Outcome, Retrieved};
+use crate::memory::{MemoryError, Query};
 use crate::task::InstanceId;
 
 /// One delivery: locked while it is made, so that it is made once.
@@ -89,25 +89,10 @@ fn keep(file: &Path, made: &Retrieved) -> Result<(), StudyError> {
 }
 
 async fn build(bench: &Bench, name: &str, target: &Target) -> Result<Retrieved, RememberError> {
-    let Some(condition) = bench.design.conditions.get(name) else {
-        return Err(StudyError::Memory {
-            condition: name.to_owned(),
-            reason: "it is not in the study".into(),
-        }
-        .into());
-    };
     let Some(history) = &target.history else {
         return Ok(Retrieved::without_history());
     };
-    let Condition { memory, settings, records, tokens } = condition;
-    let system = memory::open(memory, &serde_json::Value::Object(settings.clone()), &Resources::default())?;
-    let setup = Setup {
-        condition: name.to_owned(),
-        seed: bench.design.stats.seed,
-        budget: Budget { records: *records, tokens: *tokens },
-        template: BlockTemplate::default(),
-    };
-    let mut host = Host::build(system, history, setup).await?;
+    let mut host = build_host(bench, name, history).await?;
     let retrieved = host.retrieve(&Query::at_start((&target.task.solver).into())).await?;
     host.snapshot(&bench.layout.memory(name, target.task.id()).join("store")).await?;
     host.cleanup().await?;

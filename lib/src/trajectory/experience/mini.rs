@@ -36,6 +36,8 @@ impl MiniEvents {
                 on(Event::Issue { text: issue_text(&message.text()).to_owned() });
             }
             Role::Assistant => self.reply(message, on),
+            // what memory said is no observation of this run, and no experience of it
+            Role::User | Role::Tool if message.extra("memtrial_recall").is_some() => {}
             Role::User | Role::Tool if self.pending > 0 => {
                 self.pending -= 1;
                 on(observed(message));
