@@ -2,7 +2,7 @@
 //!
 //! It stands for a model whose only ability is to use what it reads. A needle is a line that one record of memory
 //! holds; planted where a target may see it, in its own run, or in a later one, it shows whether a trial delivers what
-//! it should and nothing else. The reader keeps no state: what it does next follows from the conversation it is sent,
+//! it should and nothing else. Offered the memory tool, it calls it once, with the title. The reader keeps no state: what it does next follows from the conversation it is sent,
 //! so a resumed run goes on as an undisturbed one does.
 
 use std::collections::BTreeSet;
@@ -124,7 +124,13 @@ impl Player for Reader {
             Err(reason) => return Act::status(400, &reason),
         };
         let steps = if known.task.is_solved(messages) { &known.good } else { &known.bad };
-        let turn = messages.iter().filter(|message| message["role"] == "assistant").count();
+        // It looks things up first, where it can, and turns to its work after that.
+        let (lookups, turns): (Vec<&Value>, Vec<&Value>) =
+            messages.iter().filter(|message| message["role"] == "assistant").partition(|turn| looks_up(turn));
+        if lookups.is_empty() && offers_memory(request) {
+            return look_up(known.task.title(), messages.len());
+        }
+        let turn = turns.len();
         let foreign = shell::of(request);
         // Other agents end where the model calls no tool; the built-in one ends with what it hands in.
         let last = steps.last().filter(|_| foreign.is_none());
@@ -140,7 +146,31 @@ impl Player for Reader {
     }
 }
 
+/// Whether the memory tool is among the tools.
+fn offers_memory(request: &Value) -> bool {
+    let tools = request["tools"].as_array();
+    tools.is_some_and(|tools| tools.iter().any(|tool| tool["function"]["name"] == "memory"))
+}
+
+/// Whether a turn of the model called it.
+fn looks_up(turn: &Value) -> bool {
+    turn["tool_calls"][0]["function"]["name"] == "memory"
+}
+
+fn look_up(query: &str, messages: usize) -> Act {
+    let arguments = json!({ "query": query }).to_string();
+    let call = json!({"id": format!("call_{messages}"), "type": "function",
+        "function": {"name": "memory", "arguments": arguments}});
+    let text = "I look for earlier work on this.";
+    Act::message(json!({"role": "assistant", "content": text, "tool_calls": [call]}), "tool_calls")
+}
+
 impl ReaderTask {
+    /// The title: markers begin with it.
+    fn title(&self) -> &str {
+        self.marker.trim().lines().next().unwrap_or_default()
+    }
+
     /// The rule: shown the needle, or able alone and not shown the poison.
     fn is_solved(&self, messages: &[Value]) -> bool {
         let shown = |what: &Option<String>| {

@@ -79,6 +79,30 @@ fn shown_the_needle_it_submits_the_good_patch_in_both_modes() {
 }
 
 #[test]
+fn offered_the_memory_tool_it_looks_the_title_up_once_and_uses_the_answer() {
+    let known = ReaderTask { marker: "Title of a\n\nIt fails".into(), ..task("a-1") };
+    let reader = Reader::new(vec![known]).unwrap();
+    let mut messages = prompt(&["Solve this:\nTitle of a\n\nIt fails often."]);
+    let play = |messages: &[Value]| {
+        let tools = ["bash", "memory"].map(|name| json!({"type": "function", "function": {"name": name}}));
+        match reader.play(&json!({"model": "m", "messages": messages, "tools": tools})) {
+            Act::Answer { message, .. } => message,
+            other => panic!("{other:?}"),
+        }
+    };
+    let lookup = play(&messages);
+    let call = lookup["tool_calls"][0].clone();
+    assert_eq!(call["function"], json!({"name": "memory", "arguments": "{\"query\":\"Title of a\"}"}));
+    messages.push(lookup);
+    messages.push(json!({"role": "tool", "tool_call_id": call["id"], "content": "> needle of a-1"}));
+    let first = play(&messages);
+    assert!(first["tool_calls"][0]["function"]["arguments"].as_str().unwrap().contains("git log"));
+    messages.push(first);
+    messages.push(json!({"role": "tool", "tool_call_id": "call_4", "content": "w.py"}));
+    assert!(play(&messages).to_string().contains("git apply"), "the good patch changes files");
+}
+
+#[test]
 fn without_it_it_submits_the_bad_one() {
     let bad = "--- a/w.py\n+++ b/w.py\n@@ -1 +1 @@\n-x = 1\n+x = 9\n";
     let reader = Reader::new(vec![task("a-1"), ReaderTask { bad_patch: bad.into(), ..task("b-2") }]).unwrap();

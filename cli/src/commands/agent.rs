@@ -174,6 +174,7 @@ async fn assemble(args: &RunArgs, config: Config) -> Result<Result<Finished, Age
         uname: Uname::default(),
         output: OutputLimit::default(),
         memory: block.as_deref(),
+        recall: None,
         policy: &Full { context_limit: args.context_limit },
         folder: &args.out,
         format: args.trajectory_format.into(),

@@ -92,6 +92,7 @@ async fn play(scenario: Scenario, out: &Path) -> Result<(), Failure> {
         uname: scenario.uname,
         output: OutputLimit::default(),
         memory: None,
+        recall: None,
         policy: &Full::default(),
         folder: out,
         format: TrajectoryFormat::Both,

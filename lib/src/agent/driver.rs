@@ -13,17 +13,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use super::asking::Question;
 use super::clock::Clock;
 use super::config::Config;
 use super::error::{AgentError, class};
 use super::event::{Effect, Event, Exception, Moment, Observation, Uname};
 use super::journal::{Entry, Journal, JournalError};
 use super::machine::{Setup, State};
+use super::recall::{self, Delivered, OnDemand, Recalled};
 use super::template;
 use super::trajectory::{TrajectoryFormat, trajectory_value};
 use super::tree;
 use crate::context::{self, Policy, View};
 use crate::llm::{Cost, LlmError, Model, Reply, Request};
+use crate::memory::host::Outcome;
 use crate::sandbox::{Ended, Exec, Output, OutputLimit, Place, Sandbox};
 use crate::task::SolverView;
 use crate::trajectory::{convert_to_atif, write_atomic};
@@ -50,6 +53,8 @@ pub struct Run<'a> {
     pub output: OutputLimit,
     /// The block of text that memory delivered.
     pub memory: Option<&'a str>,
+    /// Memory that it may ask while it goes on.
+    pub recall: Option<OnDemand<'a>>,
     /// What the model sees of the run.
     pub policy: &'a dyn Policy,
     /// Where the run is written: `events.jsonl`, `messages.jsonl`, `<id>.traj.json`.
@@ -123,6 +128,7 @@ struct Driver<'a> {
     events: u64,
     replayed: u64,
     commands: u64,
+    delivered: Delivered,
 }
 
 impl<'a> Driver<'a> {
@@ -142,7 +148,9 @@ impl<'a> Driver<'a> {
             task: run.task.problem_statement.clone(),
             memory: run.memory.map(str::to_owned),
             uname: run.uname.clone(),
+            asking: run.recall.map(|recall| recall.asking).unwrap_or_default(),
         };
+        setup.asking.check(&setup.config).map_err(AgentError::Asking)?;
         let identity = json!({
             "instance_id": run.task.instance_id,
             "base_commit": run.task.base_commit,
@@ -152,7 +160,12 @@ impl<'a> Driver<'a> {
         });
         let journal = Journal::open(run.folder, &sha256(&identity))?;
         let state = State::new(setup);
-        Ok(Self { run, state, journal, workdir, live: None, events: 0, replayed: 0, commands: 0 })
+        let mut delivered = Delivered::default();
+        if let Some(start) = run.recall.and_then(|recall| recall.start) {
+            delivered.add(start);
+        }
+        let (live, events, replayed, commands) = (None, 0, 0, 0);
+        Ok(Self { run, state, journal, workdir, live, events, replayed, commands, delivered })
     }
 
     async fn play(&mut self) -> Result<(), AgentError> {
@@ -183,6 +196,7 @@ impl<'a> Driver<'a> {
                     Err(error) => return Err(error),
                 },
                 Effect::Run { command, .. } => self.execute(command).await?,
+                Effect::Recall(question) => self.recall(question).await?,
                 Effect::Finish { .. } => break,
             };
             effects.extend(self.step(event)?);
@@ -263,6 +277,33 @@ impl<'a> Driver<'a> {
             }
         };
         Ok(Event::Ran { observation, at })
+    }
+
+    /// Asks memory. In a resumed run the recorded answer is what counts, and nobody is asked.
+    async fn recall(&mut self, question: Question) -> Result<Event, AgentError> {
+        self.go_live();
+        let (recalled, at) = match self.recorded() {
+            Some(Entry::Recalled { recalled, at }) if recalled.question == question => (*recalled, at),
+            Some(other) => {
+                return Err(self.diverged("event", format!("{other:?}"), format!("{question:?}")));
+            }
+            None => {
+                let Some(OnDemand { memory, .. }) = self.run.recall else {
+                    return Err(self.diverged("event", "no memory to ask".into(), format!("{question:?}")));
+                };
+                let query = recall::query(&question, self.run.task.into(), self.state.log());
+                let retrieved = memory.recall(&query).await?;
+                let text = recall::shown(&question, &retrieved.outcome, &mut self.delivered);
+                let (step, at) = (self.state.calls(), self.now());
+                let recalled = Recalled { question, step, text, retrieved };
+                self.journal.event(&Entry::Recalled { recalled: Box::new(recalled.clone()), at })?;
+                (recalled, at)
+            }
+        };
+        if let Outcome::Injected(injection) = &recalled.retrieved.outcome {
+            self.delivered.add(injection);
+        }
+        Ok(Event::Recalled { text: recalled.text, at })
     }
 
     fn exec(&self, command: &str) -> Exec {
@@ -377,6 +418,10 @@ fn sha256(value: &Value) -> String {
 #[cfg(test)]
 #[path = "driver_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "driver_recall_tests.rs"]
+mod recall_tests;
 
 #[cfg(test)]
 #[path = "driver_output_tests.rs"]

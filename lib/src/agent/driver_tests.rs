@@ -3,7 +3,7 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use super::super::fakes::{FolderSandbox, ScriptedModel, calling, reply};
-use super::super::{Layer, SENTINEL, exit};
+use super::super::{Asking, Layer, Recall, SENTINEL, exit};
 use super::*;
 use crate::context::Full;
 use crate::task::{InstanceId, Recipe};
@@ -37,7 +37,7 @@ impl Clock for Still {
 
 pub(super) struct World {
     config: Config,
-    task: SolverView,
+    pub(super) task: SolverView,
     place: Place,
     policy: Full,
     memory: Option<String>,
@@ -79,6 +79,35 @@ impl World {
         sandbox: &mut FolderSandbox,
         clock: &dyn Clock,
     ) -> Result<Finished, AgentError> {
+        self.drive(None, model, sandbox, clock).await
+    }
+
+    pub(super) async fn run_with(
+        &self,
+        recall: Option<OnDemand<'_>>,
+        model: &dyn Model,
+        sandbox: &mut FolderSandbox,
+    ) -> Result<Finished, AgentError> {
+        self.drive(recall, model, sandbox, &Still).await
+    }
+
+    pub(super) async fn asking(
+        &self,
+        memory: &dyn Recall,
+        asking: Asking,
+        model: &dyn Model,
+        sandbox: &mut FolderSandbox,
+    ) -> Result<Finished, AgentError> {
+        self.run_with(Some(OnDemand { asking, memory, start: None }), model, sandbox).await
+    }
+
+    async fn drive(
+        &self,
+        recall: Option<OnDemand<'_>>,
+        model: &dyn Model,
+        sandbox: &mut FolderSandbox,
+        clock: &dyn Clock,
+    ) -> Result<Finished, AgentError> {
         drive(Run {
             task: &self.task,
             config: &self.config,
@@ -90,6 +119,7 @@ impl World {
             uname: Uname::default(),
             output: self.output,
             memory: self.memory.as_deref(),
+            recall,
             policy: &self.policy,
             folder: self.folder.path(),
             format: self.format,

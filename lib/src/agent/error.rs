@@ -7,6 +7,7 @@ use super::journal::JournalError;
 use super::machine::StepError;
 use super::template::TemplateError;
 use crate::llm::LlmError;
+use crate::memory::MemoryError;
 use crate::sandbox::SandboxError;
 use crate::trajectory::TrajectoryError;
 
@@ -20,6 +21,12 @@ pub enum AgentError {
     /// The sandbox failed.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
+    /// Memory failed while the run went on.
+    #[error("memory: {0}")]
+    Memory(#[from] MemoryError),
+    /// The agent's configuration cannot ask memory in this way.
+    #[error("memory in the run: {0}")]
+    Asking(String),
     /// A template cannot be rendered.
     #[error("agent configuration: {0}")]
     Template(#[from] TemplateError),
@@ -100,8 +107,13 @@ impl AgentError {
             Self::Model(error) => class(error),
             Self::Sandbox(_) => "SandboxError",
             Self::Template(error) => error.class,
+            Self::Memory(_) => "MemoryError",
             Self::Startup { .. } | Self::Idle { .. } | Self::NoRepository { .. } => "RuntimeError",
-            Self::Step(_) | Self::Journal(_) | Self::Document(_) | Self::Diverged { .. } => {
+            Self::Asking(_)
+            | Self::Step(_)
+            | Self::Journal(_)
+            | Self::Document(_)
+            | Self::Diverged { .. } => {
                 return None;
             }
         };

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::asking::Question;
 use crate::context::View;
 use crate::llm::Reply;
 
@@ -99,7 +100,14 @@ pub enum Event {
         /// When.
         at: Moment,
     },
-    /// The model, the sandbox or a template failed: the run ends with the class as its exit status.
+    /// Memory answered.
+    Recalled {
+        /// What the model reads; `None`: nothing.
+        text: Option<String>,
+        /// When.
+        at: Moment,
+    },
+    /// The model, the sandbox, memory or a template failed: the run ends with the class as its exit status.
     Failed {
         /// With what.
         exception: Exception,
@@ -121,6 +129,8 @@ pub enum Effect {
         /// The call that it answers; none in text mode.
         tool_call_id: Option<Value>,
     },
+    /// Ask memory; answer with [`Event::Recalled`].
+    Recall(Question),
     /// The run has ended.
     Finish {
         /// One of [`exit`](super::exit), or the class of an exception.
@@ -136,6 +146,7 @@ impl Event {
             Self::Started { .. } => "started",
             Self::Replied { .. } => "replied",
             Self::Ran { .. } => "ran",
+            Self::Recalled { .. } => "recalled",
             Self::Failed { .. } => "failed",
         }
     }

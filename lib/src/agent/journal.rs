@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::event::{Moment, Observation};
+use super::recall::Recalled;
 use crate::llm::take_alone;
 
 /// Why a run's own files cannot be used.
@@ -81,6 +82,44 @@ pub(super) enum Entry {
         tree: Option<String>,
         at: Moment,
     },
+    /// Memory answered while the run went on.
+    Recalled { recalled: Box<Recalled>, at: Moment },
+}
+
+/// What a run has asked memory so far, as its folder tells; nothing where it has not begun.
+///
+/// # Errors
+/// When its journal cannot be read.
+pub fn recalled(folder: &Path) -> Result<Vec<Recalled>, JournalError> {
+    let path = folder.join("events.jsonl");
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(JournalError::Io { path, source }),
+    };
+    let entries = whole_lines::<Entry>(&path, &bytes)?;
+    let asked = entries.into_iter().filter_map(|entry| match entry {
+        Entry::Recalled { recalled, .. } => Some(*recalled),
+        _ => None,
+    });
+    Ok(asked.collect())
+}
+
+/// The values of all lines that have their end.
+fn whole_lines<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<VecDeque<T>, JournalError> {
+    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let mut values = VecDeque::new();
+    for (index, line) in bytes[..whole].split(|&byte| byte == b'\n').enumerate() {
+        if line.is_empty() {
+            continue;
+        }
+        values.push_back(serde_json::from_slice(line).map_err(|error| JournalError::Corrupt {
+            path: path.to_owned(),
+            line: index + 1,
+            reason: error.to_string(),
+        })?);
+    }
+    Ok(values)
 }
 
 /// An append-only file of JSON lines, and the lines that an earlier process left in it.
@@ -109,17 +148,7 @@ impl<T: Serialize + DeserializeOwned> Lines<T> {
             file.set_len(whole as u64).map_err(io_error)?;
             file.seek(SeekFrom::End(0)).map_err(io_error)?;
         }
-        let mut recorded = VecDeque::new();
-        for (index, line) in bytes[..whole].split(|&byte| byte == b'\n').enumerate() {
-            if line.is_empty() {
-                continue;
-            }
-            recorded.push_back(serde_json::from_slice(line).map_err(|error| JournalError::Corrupt {
-                path: path.clone(),
-                line: index + 1,
-                reason: error.to_string(),
-            })?);
-        }
+        let recorded = whole_lines(&path, &bytes)?;
         Ok(Self { path, file, recorded })
     }
 

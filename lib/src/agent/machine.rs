@@ -4,34 +4,44 @@
 //! same messages. The state can be written down and read back between any two events.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
+use super::asking::{Asked, Asking, Question, WITHHELD, memory_tool, submits};
 use super::config::{Config, ConfigError, Dialect, Mode};
 use super::event::{Effect, Event, Exception, Moment, Observation, Uname};
 use super::exit;
 use super::message::{self, Style};
-use super::parse::{self, Action, Malformed};
+use super::parse::{self, Action};
+use super::render;
 use super::shown::Shown;
 use super::template::{self, TemplateError};
 use super::text;
 use crate::context::{self, Policy, View};
 use crate::llm::{Cost, Reply};
+use crate::memory;
 
 /// What ends a run with a submission, alone on the first line of a command's output.
 pub const SENTINEL: &str = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT";
-const SENTINEL_V1: &str = "MINI_SWE_AGENT_FINAL_OUTPUT";
+/// 1.x knows a second one.
+pub(super) const SENTINELS: [&str; 2] = [SENTINEL, "MINI_SWE_AGENT_FINAL_OUTPUT"];
 
 /// Where the machine stands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Phase {
+pub(super) enum Phase {
     New,
     /// A model call is under way.
     Asked,
-    /// Command `observations.len()` of these is under way.
-    Running {
-        actions: Vec<Action>,
-        observations: Vec<(Observation, Moment)>,
+    /// Action `turn.seen.len()` is under way: a command.
+    Running(Turn),
+    /// Memory is being asked.
+    Recalling {
+        /// What.
+        question: Question,
+        /// The turn in which it is asked; with nothing left to do where it is asked after a turn.
+        turn: Turn,
+        /// Phases at which it is asked next.
+        due: Vec<memory::Phase>,
     },
     Finished {
         exit_status: String,
@@ -39,6 +49,25 @@ enum Phase {
         /// What the run failed under, where it did.
         exception: Option<Exception>,
     },
+}
+
+/// What the model asked for in one turn, and what came of it so far.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Turn {
+    pub(super) actions: Vec<Action>,
+    pub(super) seen: Vec<(Seen, Moment)>,
+}
+
+/// What came of one action.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Seen {
+    /// The command ended.
+    Ran(Observation),
+    /// The command was held back.
+    Withheld,
+    /// The memory tool answered this.
+    Recalled(String),
 }
 
 /// Why an event led nowhere.
@@ -71,19 +100,24 @@ pub struct Setup {
     pub memory: Option<String>,
     /// The sandbox's names.
     pub uname: Uname,
+    /// When memory is asked while the run goes on.
+    #[serde(default, skip_serializing_if = "Asking::is_never")]
+    pub asking: Asking,
 }
 
 /// A run between two events.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    setup: Setup,
-    log: Vec<Value>,
-    calls: u64,
+    pub(super) setup: Setup,
+    pub(super) log: Vec<Value>,
+    pub(super) calls: u64,
     cost: Cost,
-    usd: f64,
+    pub(super) usd: f64,
     format_errors: u64,
-    now: Moment,
-    phase: Phase,
+    pub(super) now: Moment,
+    pub(super) phase: Phase,
+    #[serde(default)]
+    pub(super) asked: Asked,
     #[serde(skip)]
     shown: Shown,
 }
@@ -100,6 +134,7 @@ impl State {
             format_errors: 0,
             now: Moment::default(),
             phase: Phase::New,
+            asked: Asked::default(),
             shown: Shown::default(),
         }
     }
@@ -155,14 +190,18 @@ impl State {
         }
     }
 
-    fn style(&self) -> Style {
+    pub(super) fn style(&self) -> Style {
         Style::of(&self.setup.config)
     }
 
     /// The tools that go with every call.
     pub fn tools(&self) -> Vec<Value> {
         match self.setup.config.mode {
-            Mode::Tools => vec![parse::bash_tool(self.setup.config.api)],
+            Mode::Tools => {
+                let api = self.setup.config.api;
+                let memory = self.offers_memory().then(|| memory_tool(api));
+                [parse::bash_tool(api)].into_iter().chain(memory).collect()
+            }
             Mode::Text { .. } => Vec::new(),
         }
     }
@@ -183,11 +222,18 @@ impl State {
                 self.now = at;
                 self.replied(*reply, policy, &mut effects)?;
             }
-            (Event::Ran { observation, at }, Phase::Running { .. }) => {
+            (Event::Ran { observation, at }, Phase::Running(_)) => {
                 self.now = at;
                 self.ran(observation, policy, &mut effects)?;
             }
-            (Event::Failed { exception }, Phase::New | Phase::Asked | Phase::Running { .. }) => {
+            (Event::Recalled { text, at }, Phase::Recalling { .. }) => {
+                self.now = at;
+                self.recalled(text, policy, &mut effects)?;
+            }
+            (
+                Event::Failed { exception },
+                Phase::New | Phase::Asked | Phase::Running(_) | Phase::Recalling { .. },
+            ) => {
                 if self.phase == Phase::Asked && self.setup.config.dialect == Dialect::V1 {
                     // 1.x counts calls when they are answered.
                     self.calls -= 1;
@@ -215,7 +261,7 @@ impl State {
     }
 
     /// Checks the limits and asks the model, or ends the run.
-    fn ask(&mut self, policy: &dyn Policy, effects: &mut Vec<Effect>) {
+    pub(super) fn ask(&mut self, policy: &dyn Policy, effects: &mut Vec<Effect>) {
         let limits = self.setup.config.limits;
         let tokens = self.cost.prompt_tokens + self.cost.completion_tokens;
         let reached = |limit: u64, value: u64| 0 < limit && limit <= value;
@@ -254,9 +300,9 @@ impl State {
         effects: &mut Vec<Effect>,
     ) -> Result<(), StepError> {
         // The call is answered, whatever the answer leads to.
-        self.phase = Phase::Running { actions: Vec::new(), observations: Vec::new() };
+        self.phase = Phase::Running(Turn::default());
         let parsed = match &self.setup.config.mode {
-            Mode::Tools => parse::tool_calls(&reply.message, self.setup.config.api),
+            Mode::Tools => parse::tool_calls(&reply.message, self.setup.config.api, self.offers_memory()),
             Mode::Text { action_regex } => {
                 parse::text_action(&reply.message, &Config::pattern(action_regex)?)
             }
@@ -265,7 +311,7 @@ impl State {
             Ok(actions) => {
                 self.charge(&reply);
                 self.append(self.style().assistant(&reply, &actions, self.now), effects);
-                self.phase = Phase::Running { actions, observations: Vec::new() };
+                self.phase = Phase::Running(Turn { actions, seen: Vec::new() });
                 self.advance(policy, effects)
             }
             Err(malformed) => {
@@ -302,7 +348,7 @@ impl State {
         let submission = self.submission(&observation);
         if submission.is_some() && observation.elided > 0 {
             // A patch without its middle is not what the agent submitted.
-            observation.output.insert_str(0, &too_long(observation.elided));
+            observation.output.insert_str(0, &render::too_long(observation.elided));
         } else if let Some(submission) = submission {
             let submission = submission.to_owned();
             let message = self.style().submitted(&submission, self.now);
@@ -311,8 +357,8 @@ impl State {
             return Ok(());
         }
         let now = self.now;
-        if let Phase::Running { observations, .. } = &mut self.phase {
-            observations.push((observation, now));
+        if let Phase::Running(turn) = &mut self.phase {
+            turn.seen.push((Seen::Ran(observation), now));
         }
         self.advance(policy, effects)
     }
@@ -321,18 +367,39 @@ impl State {
     fn submission<'a>(&self, seen: &'a Observation) -> Option<&'a str> {
         match self.setup.config.dialect {
             Dialect::V1 if seen.exception.is_some() => None,
-            Dialect::V1 => text::submission(&seen.output, 0, &[SENTINEL, SENTINEL_V1]),
+            Dialect::V1 => text::submission(&seen.output, 0, &SENTINELS),
             Dialect::V2 => text::submission(&seen.output, seen.returncode, &[SENTINEL]),
         }
     }
 
-    /// Goes to the next command of the turn, or closes the turn: its observations enter the log together.
-    fn advance(&mut self, policy: &dyn Policy, effects: &mut Vec<Effect>) -> Result<(), StepError> {
-        let Phase::Running { actions, observations } = &mut self.phase else { return Ok(()) };
-        while let Some(action) = actions.get(observations.len()) {
-            let Some(exception) = parse::not_a_command(&action.command) else {
-                let command = action.command.as_str().unwrap_or_default().to_owned();
-                effects.push(Effect::Run { command, tool_call_id: action.tool_call_id.clone() });
+    /// Goes to the next action of the turn, or closes the turn.
+    pub(super) fn advance(
+        &mut self,
+        policy: &dyn Policy,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), StepError> {
+        let Phase::Running(turn) = &mut self.phase else { return Ok(()) };
+        let mut turn = std::mem::take(turn);
+        while let Some(action) = turn.actions.get(turn.seen.len()) {
+            let Action::Command { command, tool_call_id } = action else {
+                match self.asked.tool(action, &self.setup.asking) {
+                    Ok(question) => {
+                        self.recall(question, turn, Vec::new(), effects);
+                        return Ok(());
+                    }
+                    Err(refusal) => turn.seen.push((Seen::Recalled(refusal), self.now)),
+                }
+                continue;
+            };
+            let Some(exception) = parse::not_a_command(command) else {
+                let command = command.as_str().unwrap_or_default().to_owned();
+                if submits(&command) && self.asked.before_submission(&self.setup.asking) {
+                    let question = Question::Phase(memory::Phase::BeforeSubmission);
+                    self.recall(question, turn, Vec::new(), effects);
+                    return Ok(());
+                }
+                effects.push(Effect::Run { command, tool_call_id: tool_call_id.clone() });
+                self.phase = Phase::Running(turn);
                 return Ok(());
             };
             if self.setup.config.dialect == Dialect::V1 {
@@ -342,20 +409,40 @@ impl State {
             }
             let refused =
                 Observation { returncode: -1, exception: Some(exception), ..Observation::default() };
-            observations.push((refused, self.now));
+            turn.seen.push((Seen::Ran(refused), self.now));
         }
-        let (actions, observations) = (actions.clone(), observations.clone());
+        let due = self.asked.due(&turn, &self.setup.asking);
+        self.close(&turn, effects)?;
+        self.ask_memory_or_model(due, policy, effects);
+        Ok(())
+    }
+
+    /// Closes the turn: what came of its actions enters the log together.
+    pub(super) fn close(&mut self, turn: &Turn, effects: &mut Vec<Effect>) -> Result<(), StepError> {
         let mut messages = Vec::new();
-        for (action, (observation, at)) in actions.iter().zip(&observations) {
-            let content = self.observation_text(action, observation)?;
-            messages.push(self.style().observation(action, observation, &content, *at));
+        for (action, (seen, at)) in turn.actions.iter().zip(&turn.seen) {
+            messages.push(self.result(action, seen, *at)?);
         }
         for message in messages {
             self.append(message, effects);
         }
         self.format_errors = 0;
-        self.ask(policy, effects);
         Ok(())
+    }
+
+    fn result(&self, action: &Action, seen: &Seen, at: Moment) -> Result<Value, StepError> {
+        let held_back;
+        let observation = match seen {
+            Seen::Recalled(text) => return Ok(self.style().recalled(action, text, at)),
+            Seen::Ran(observation) => observation,
+            Seen::Withheld => {
+                held_back =
+                    Observation { output: WITHHELD.to_owned(), returncode: -1, ..Observation::default() };
+                &held_back
+            }
+        };
+        let content = self.observation_text(action.command().unwrap_or(&Value::Null), observation)?;
+        Ok(self.style().observation(action, observation, &content, at))
     }
 
     fn stop(&mut self, exit_status: &'static str, effects: &mut Vec<Effect>) {
@@ -383,92 +470,10 @@ impl State {
         effects.push(Effect::Finish { exit_status, submission });
     }
 
-    fn append(&mut self, message: Value, effects: &mut Vec<Effect>) {
+    pub(super) fn append(&mut self, message: Value, effects: &mut Vec<Effect>) {
         self.log.push(message.clone());
         effects.push(Effect::Append(message));
     }
-
-    /// What templates see, later ones over earlier ones.
-    fn variables(&self) -> Map<String, Value> {
-        let config = &self.setup.config;
-        let mut variables = config.agent.clone();
-        super::yaml::merge(&mut variables, &config.environment);
-        if let Ok(Value::Object(uname)) = serde_json::to_value(&self.setup.uname) {
-            variables.extend(uname);
-        }
-        super::yaml::merge(&mut variables, &config.model);
-        variables.insert("n_model_calls".into(), json!(self.calls));
-        variables.insert("model_cost".into(), json!(self.usd));
-        variables.insert("elapsed_seconds".into(), json!(self.now.elapsed.max(0.0) as u64));
-        variables.insert("task".into(), json!(self.setup.task));
-        variables
-    }
-
-    fn observation_text(&self, action: &Action, observation: &Observation) -> Result<String, StepError> {
-        let config = &self.setup.config;
-        let mut variables = self.variables();
-        let timed_out = observation.exception.as_ref().is_some_and(|e| e.class == "TimeoutExpired");
-        if let (Some(template), true) = (&config.templates.timeout, timed_out) {
-            let reply = self.log.last().unwrap_or(&Value::Null);
-            let action =
-                json!({"action": action.command, "content": reply["content"], "extra": reply["extra"]});
-            variables.insert("action".into(), action);
-            variables.insert("output".into(), json!(observation.output));
-            return Ok(template::render("agent.timeout_template", template, &variables)?);
-        }
-        let template = &config.templates.observation;
-        let mut output = json!({
-            "output": text::universal(&observation.output),
-            "returncode": observation.returncode,
-        });
-        let name = match config.dialect {
-            Dialect::V1 => {
-                // Later releases of 1.x know it; earlier ones print the whole of `output` without it.
-                if template.contains("output.action") {
-                    output["action"] = action.command.clone();
-                }
-                "agent.action_observation_template"
-            }
-            Dialect::V2 => {
-                output["exception_info"] = json!(observation.exception_info());
-                if let Some(exception) = &observation.exception {
-                    output["extra"] = json!({"exception_type": exception.class, "exception": exception.text});
-                }
-                "model.observation_template"
-            }
-        };
-        variables.insert("output".into(), output);
-        Ok(template::render(name, template, &variables)?)
-    }
-
-    fn format_error_text(&self, malformed: &Malformed, reply: &Reply) -> Result<String, StepError> {
-        let config = &self.setup.config;
-        let found = malformed.found.as_deref().unwrap_or_default();
-        let template = &config.templates.format_error;
-        if config.dialect == Dialect::V1 {
-            let mut variables = self.variables();
-            variables.insert("actions".into(), json!(found));
-            return Ok(template::render("agent.format_error_template", template, &variables)?);
-        }
-        let found: Vec<&str> = found.iter().map(|action| text::strip(action)).collect();
-        let mut variables = Map::from_iter([
-            ("error".to_owned(), json!(malformed.error)),
-            ("actions".to_owned(), json!(found)),
-            ("finish_reason".to_owned(), json!(reply.finish_reason)),
-        ]);
-        if let Some(has_tool_calls) = malformed.has_tool_calls {
-            variables.insert("has_tool_calls".into(), json!(has_tool_calls));
-        }
-        Ok(template::render("model.format_error_template", template, &variables)?)
-    }
-}
-
-/// What the model reads above a submission that the sandbox cut.
-fn too_long(elided: u64) -> String {
-    format!(
-        "Nothing was submitted: the output is too long, {elided} bytes of it were not kept. Leave generated and \
-         binary files out of the patch and submit again.\n"
-    )
 }
 
 impl Phase {
@@ -476,7 +481,8 @@ impl Phase {
         match self {
             Self::New => "not begun",
             Self::Asked => "waiting for the model",
-            Self::Running { .. } => "waiting for a command",
+            Self::Running(_) => "waiting for a command",
+            Self::Recalling { .. } => "waiting for memory",
             Self::Finished { .. } => "finished",
         }
     }

@@ -1,4 +1,5 @@
 use super::super::Layer;
+use super::super::asking::NOTHING_FOUND;
 use super::super::fakes::{calling, reply};
 use super::super::trajectory_value;
 use super::*;
@@ -6,6 +7,7 @@ use crate::context::Full;
 use crate::llm::Api;
 use crate::task::InstanceId;
 use proptest::prelude::*;
+use serde_json::{Map, json};
 
 const YAML: &str = "
 agent: {system_template: 'You fix.', instance_template: 'Fix: {{task}} ({{system}}, {{n_model_calls}})'}
@@ -20,6 +22,7 @@ fn state(more: &str, memory: Option<&str>) -> State {
         task: "it".into(),
         memory: memory.map(str::to_owned),
         uname: Uname::default(),
+        asking: Asking::default(),
     })
 }
 
@@ -473,4 +476,150 @@ proptest! {
             }
         }
     }
+}
+
+fn asking(more: &str, asking: Asking) -> State {
+    let mut state = state(more, None);
+    state.setup.asking = asking;
+    state
+}
+
+const TOOL: Asking = Asking { tool_calls: Some(2), phases: false };
+const PHASES: Asking = Asking { tool_calls: None, phases: true };
+
+fn recalled(text: Option<&str>) -> Event {
+    Event::Recalled { text: text.map(str::to_owned), at: at(3.0) }
+}
+
+/// A call of the memory tool beside commands.
+fn looking_up(query: &str, commands: &[&str]) -> Value {
+    let mut message = calling(commands);
+    let call = json!({"id": "m", "type": "function",
+        "function": {"name": "memory", "arguments": json!({"query": query}).to_string()}});
+    message["tool_calls"].as_array_mut().unwrap().insert(0, call);
+    message
+}
+
+fn question(effects: &[Effect]) -> Option<&Question> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Recall(question) => Some(question),
+        _ => None,
+    })
+}
+
+#[test]
+fn the_memory_tool_is_answered_in_its_turn_and_no_more_often_than_allowed() {
+    let mut state = asking("", TOOL);
+    assert_eq!(state.tools().len(), 2);
+    let first = play(&mut state, [replied(looking_up("flaky", &["a"]))]);
+    assert_eq!(question(&first), Some(&Question::Tool("flaky".into())));
+    let next = state.step(recalled(Some("earlier work")), &Full::default()).unwrap();
+    assert!(matches!(&next[..], [Effect::Run { command, .. }] if command == "a"), "{next:?}");
+    state.step(ran("A", 0), &Full::default()).unwrap();
+    assert_eq!(state.log()[3]["content"], "earlier work");
+    assert_eq!((&state.log()[3]["tool_call_id"], &state.log()[3]["role"]), (&json!("m"), &json!("tool")));
+    assert_eq!(state.log()[3]["extra"]["memtrial_recall"], "tool");
+    assert_eq!(state.log()[4]["tool_call_id"], "call_0");
+    for (answer, content) in [(true, NOTHING_FOUND), (false, "Memory was not asked: all 2 calls")] {
+        let effects = state.step(replied(looking_up("other", &[])), &Full::default()).unwrap();
+        assert_eq!(question(&effects).is_some(), answer);
+        if answer {
+            state.step(recalled(None), &Full::default()).unwrap();
+        }
+        let last = state.log().last().unwrap()["content"].as_str().unwrap();
+        assert!(last.starts_with(content), "{last}");
+    }
+    assert_eq!(state.calls(), 4);
+}
+
+#[test]
+fn phases_are_reached_once_each_and_speak_in_rounds_of_their_own() {
+    let mut state = asking("", PHASES);
+    assert_eq!(state.tools().len(), 1);
+    let mut reached = Vec::new();
+    let mut turn = |state: &mut State, commands: &[&str]| {
+        let mut effects = state.step(replied(calling(commands)), &Full::default()).unwrap();
+        loop {
+            effects = if let Some(found) = question(&effects) {
+                reached.push(found.name());
+                state.step(recalled(Some("note")), &Full::default()).unwrap()
+            } else if effects.iter().any(|effect| matches!(effect, Effect::Run { .. })) {
+                state.step(ran("out", 0), &Full::default()).unwrap()
+            } else {
+                break;
+            };
+        }
+    };
+    state.step(Event::Started { at: at(0.0) }, &Full::default()).unwrap();
+    // tests before any edit say nothing
+    turn(&mut state, &["pytest -x"]);
+    turn(&mut state, &["sed -i s/a/b/ w.py", "ls"]);
+    turn(&mut state, &["sed -i s/b/c/ w.py && pytest -x"]);
+    turn(&mut state, &[&format!("echo {SENTINEL} && cat patch.txt"), "ls"]);
+    turn(&mut state, &[&format!("echo {SENTINEL} && cat patch.txt")]);
+    assert_eq!(reached, ["first-edit", "first-test-after-edit", "before-submission"]);
+    insta::assert_snapshot!(contents(&state)[4..].join("\n"), @r"
+    assistant: Next.
+    tool: <returncode>0</returncode>
+    <output>
+    out</output>
+    tool: <returncode>0</returncode>
+    <output>
+    out</output>
+    user: note
+    assistant: Next.
+    tool: <returncode>0</returncode>
+    <output>
+    out</output>
+    user: note
+    assistant: Next.
+    tool: <returncode>-1</returncode>
+    <output>
+    This command was not run yet: read the note below first, then go on as you see fit.</output>
+    tool: <returncode>-1</returncode>
+    <output>
+    This command was not run yet: read the note below first, then go on as you see fit.</output>
+    user: note
+    assistant: Next.
+    tool: <returncode>0</returncode>
+    <output>
+    out</output>
+    ");
+}
+
+#[test]
+fn a_phase_at_which_memory_is_silent_leaves_no_trace() {
+    let end = format!("echo {SENTINEL}");
+    let events =
+        [replied(calling(&["echo 1 > w.py"])), ran("", 0), recalled(None), replied(calling(&[&end]))];
+    let mut silent = asking("", PHASES);
+    let last = play(&mut silent, events.clone());
+    assert_eq!(question(&last).map(Question::name), Some("before-submission"));
+    let last = silent.step(recalled(None), &Full::default()).unwrap();
+    assert!(matches!(&last[..], [Effect::Run { command, .. }] if *command == end), "{last:?}");
+    silent.step(ran(&format!("{SENTINEL}\nd"), 0), &Full::default()).unwrap();
+    assert_eq!(ended(&silent), (exit::SUBMITTED, "d"));
+
+    let mut never = state("", None);
+    let asked = |event: &Event| matches!(event, Event::Recalled { .. });
+    play(&mut never, events.into_iter().filter(|event| !asked(event)));
+    never.step(ran(&format!("{SENTINEL}\nd"), 0), &Full::default()).unwrap();
+    assert_eq!(contents(&silent), contents(&never));
+}
+
+#[test]
+fn memory_answers_only_where_it_was_asked_and_a_state_survives_being_written_down() {
+    let mut state = asking("", TOOL);
+    play(&mut state, []);
+    let error = state.step(recalled(None), &Full::default()).unwrap_err().to_string();
+    assert!(error.contains("`recalled`") && error.contains("waiting for the model"), "{error}");
+    state.step(replied(looking_up("q", &["a"])), &Full::default()).unwrap();
+    let mut copy: State = serde_json::from_value(serde_json::to_value(&state).unwrap()).unwrap();
+    assert!(state.step(ran("", 0), &Full::default()).is_err());
+    for state in [&mut state, &mut copy] {
+        state.step(recalled(Some("r")), &Full::default()).unwrap();
+        state.step(ran("A", 0), &Full::default()).unwrap();
+    }
+    assert_eq!(state.log(), copy.log());
+    assert!(TOOL.check(&state.setup().config).is_ok());
 }

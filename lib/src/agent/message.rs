@@ -91,10 +91,7 @@ impl Style {
         extra.insert("response".into(), response(reply).clone());
         extra.insert("memtrial_cost".into(), json!(reply.cost));
         match self {
-            Self::Responses => {
-                let content = json!([{"type": "input_text", "text": content}]);
-                json!({"type": "message", "role": "user", "content": content, "extra": extra})
-            }
+            Self::Responses => user_item(content, extra),
             Self::Chat | Self::V1 => json!({"role": "user", "content": content, "extra": extra}),
         }
     }
@@ -117,12 +114,36 @@ impl Style {
         if seen.out_of_memory {
             extra.insert("memtrial_out_of_memory".into(), json!(true));
         }
-        match (&action.tool_call_id, self) {
+        self.answer(action, content, extra)
+    }
+
+    /// What answers an action.
+    fn answer(self, action: &Action, content: &str, extra: Map<String, Value>) -> Value {
+        match (action.tool_call_id(), self) {
             (Some(id), Self::Responses) => {
                 json!({"extra": extra, "type": "function_call_output", "call_id": id, "output": content})
             }
             (Some(id), _) => json!({"content": content, "extra": extra, "tool_call_id": id, "role": "tool"}),
             (None, _) => json!({"role": "user", "content": content, "extra": extra}),
+        }
+    }
+
+    /// What the memory tool answered.
+    pub(super) fn recalled(self, action: &Action, content: &str, at: Moment) -> Value {
+        self.answer(action, content, recall_extra("tool", at))
+    }
+
+    /// What memory has to say at a phase, in a message of its own.
+    pub(super) fn reminder(self, phase: &str, content: &str, at: Moment) -> Value {
+        let extra = recall_extra(phase, at);
+        match self {
+            Self::V1 => {
+                let mut message = said("user", content, at);
+                message["extra"] = json!({ RECALL: phase });
+                message
+            }
+            Self::Chat => json!({"role": "user", "content": content, "extra": extra}),
+            Self::Responses => user_item(content, extra),
         }
     }
 
@@ -146,6 +167,19 @@ impl Style {
     pub(super) fn crash(self, exception: &Exception) -> Option<Value> {
         (self != Self::V1).then(|| crash(exception))
     }
+}
+
+/// The mark of what memory said while the run went on; its value: at which phase, or `tool`.
+pub(super) const RECALL: &str = "memtrial_recall";
+
+fn recall_extra(why: &str, at: Moment) -> Map<String, Value> {
+    Map::from_iter([(RECALL.to_owned(), json!(why)), ("timestamp".to_owned(), json!(at.unix))])
+}
+
+/// A message of the user as an item of the Responses API.
+fn user_item(content: &str, extra: Map<String, Value>) -> Value {
+    let content = json!([{"type": "input_text", "text": content}]);
+    json!({"type": "message", "role": "user", "content": content, "extra": extra})
 }
 
 /// A message of format 1.

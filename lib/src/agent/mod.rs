@@ -13,8 +13,10 @@
 //! - after a time-out the whole process tree is dead, and the model reads the command, not the back end's argv;
 //! - a submission that is longer than the sandbox's output limit is none: the command becomes an ordinary observation
 //!   that begins with the reason, and the run goes on (there: output has no limit);
-//! - a token limit and a context limit end a run as well.
+//! - a token limit and a context limit end a run as well;
+//! - where a study says so, memory is asked in the run: by a tool beside `bash`, or at phases ([`Asking`]).
 
+mod asking;
 mod clock;
 mod command;
 mod config;
@@ -27,6 +29,8 @@ mod machine;
 mod message;
 mod parse;
 mod pyjson;
+mod recall;
+mod render;
 mod shown;
 mod template;
 mod text;
@@ -48,15 +52,17 @@ mod fakes;
 #[cfg(test)]
 mod real_runs_tests;
 
+pub use asking::{Asking, NOTHING_FOUND, Question, TOOL_CALLS, WITHHELD, memory_tool};
 pub use clock::{Clock, SystemClock};
 pub use command::{CommandRun, Door, Program, PromptBy, run_command};
 pub use config::{Config, ConfigError, Dialect, Loaded, Mode, RunLimits, Templates};
 pub use driver::{Finished, Run, drive};
 pub use error::AgentError;
 pub use event::{Effect, Event, Exception, Moment, Observation, Uname};
-pub use journal::JournalError;
+pub use journal::{JournalError, recalled};
 pub use machine::{SENTINEL, Setup, State, StepError};
 pub use parse::{Action, bash_tool};
+pub use recall::{OnDemand, Recall, Recalled};
 pub use template::TemplateError;
 pub use trajectory::{TrajectoryFormat, trajectory_value};
 pub use yaml::Layer;

@@ -9,14 +9,43 @@ use super::pyjson;
 use super::text::strip;
 use crate::llm::Api;
 
-/// One command that a reply asks for.
+/// One thing that a reply asks for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Action {
-    /// The command: a string, or whatever the model put in its place.
-    pub command: Value,
-    /// The call that its observation answers; absent in text mode.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool_call_id: Option<Value>,
+#[serde(untagged)]
+pub enum Action {
+    /// A command.
+    Command {
+        /// A string, or whatever the model put in its place.
+        command: Value,
+        /// The call that its observation answers; absent in text mode.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool_call_id: Option<Value>,
+    },
+    /// A call of the memory tool.
+    Memory {
+        /// What to look for.
+        query: String,
+        /// The call that is to be answered.
+        tool_call_id: Value,
+    },
+}
+
+impl Action {
+    /// The call that is to be answered; `None` in text mode.
+    pub(super) fn tool_call_id(&self) -> Option<&Value> {
+        match self {
+            Self::Command { tool_call_id, .. } => tool_call_id.as_ref(),
+            Self::Memory { tool_call_id, .. } => Some(tool_call_id),
+        }
+    }
+
+    /// The command, where it is one.
+    pub(super) fn command(&self) -> Option<&Value> {
+        match self {
+            Self::Command { command, .. } => Some(command),
+            Self::Memory { .. } => None,
+        }
+    }
 }
 
 /// Why a reply holds no valid command.
@@ -32,7 +61,7 @@ pub(super) struct Malformed {
 
 /// The tool that a model in tool mode is given, as the interface wants it written.
 pub fn bash_tool(api: Api) -> Value {
-    let mut function = json!({
+    let function = json!({
         "name": "bash",
         "description": "Execute a bash command",
         "parameters": {
@@ -43,6 +72,11 @@ pub fn bash_tool(api: Api) -> Value {
             "required": ["command"]
         }
     });
+    tool(function, api)
+}
+
+/// A function as a tool of the interface.
+pub(super) fn tool(mut function: Value, api: Api) -> Value {
     match api {
         Api::Chat => json!({"type": "function", "function": function}),
         Api::Responses => {
@@ -77,8 +111,8 @@ fn calls(message: &Value, api: Api) -> Vec<Call<'_>> {
     }
 }
 
-/// Reads the tool calls of a message. One invalid call spoils the turn.
-pub(super) fn tool_calls(message: &Value, api: Api) -> Result<Vec<Action>, Malformed> {
+/// Reads the tool calls of a message; `memory`: whether its tool was offered. One invalid call spoils the turn.
+pub(super) fn tool_calls(message: &Value, api: Api, memory: bool) -> Result<Vec<Action>, Malformed> {
     let malformed =
         |error: String, calls: bool| Malformed { error, has_tool_calls: Some(calls), found: None };
     let calls = calls(message, api);
@@ -87,10 +121,10 @@ pub(super) fn tool_calls(message: &Value, api: Api) -> Result<Vec<Action>, Malfo
             "No tool calls found in the response. Every response MUST include at least one tool call.";
         return Err(malformed(error.into(), false));
     }
-    calls.iter().map(|call| tool_call(call).map_err(|error| malformed(error, true))).collect()
+    calls.iter().map(|call| tool_call(call, memory).map_err(|error| malformed(error, true))).collect()
 }
 
-fn tool_call(call: &Call<'_>) -> Result<Action, String> {
+fn tool_call(call: &Call<'_>, memory: bool) -> Result<Action, String> {
     let mut error = String::new();
     let arguments = match call.function.get("arguments") {
         Some(Value::String(text)) => parsed(text).unwrap_or_else(|complaint| {
@@ -109,11 +143,12 @@ fn tool_call(call: &Call<'_>) -> Result<Action, String> {
     };
     match call.function.get("name").and_then(Value::as_str) {
         Some("bash") => {}
+        Some("memory") if memory => return memory_call(call, &arguments, error),
         name => error.push_str(&format!("Unknown tool '{}'.", name.unwrap_or("None"))),
     }
     match arguments.get("command") {
         Some(command) if error.is_empty() => {
-            Ok(Action { command: command.clone(), tool_call_id: Some(call.id.clone()) })
+            Ok(Action::Command { command: command.clone(), tool_call_id: Some(call.id.clone()) })
         }
         Some(_) => Err(strip(&error).to_owned()),
         None => {
@@ -121,6 +156,16 @@ fn tool_call(call: &Call<'_>) -> Result<Action, String> {
             Err(strip(&error).to_owned())
         }
     }
+}
+
+fn memory_call(call: &Call<'_>, arguments: &Value, mut error: String) -> Result<Action, String> {
+    match arguments.get("query").and_then(Value::as_str).map(strip) {
+        Some(query) if error.is_empty() && !query.is_empty() => {
+            return Ok(Action::Memory { query: query.to_owned(), tool_call_id: call.id.clone() });
+        }
+        _ => error.push_str("Missing 'query' argument in memory tool call: it must be a text."),
+    }
+    Err(error)
 }
 
 fn parsed(text: &str) -> Result<Value, String> {
@@ -138,7 +183,7 @@ pub(super) fn text_action(message: &Value, pattern: &Regex) -> Result<Vec<Action
         })
         .collect();
     match &found[..] {
-        [command] => Ok(vec![Action { command: json!(strip(command)), tool_call_id: None }]),
+        [command] => Ok(vec![Action::Command { command: json!(strip(command)), tool_call_id: None }]),
         _ => Err(Malformed {
             error: format!("Expected exactly 1 action, found {}.", found.len()),
             has_tool_calls: None,
@@ -189,7 +234,7 @@ mod tests {
     }
 
     fn error(calls: Value) -> String {
-        tool_calls(&json!({"role": "assistant", "tool_calls": calls}), Api::Chat).unwrap_err().error
+        tool_calls(&json!({"role": "assistant", "tool_calls": calls}), Api::Chat, false).unwrap_err().error
     }
 
     #[test]
@@ -224,19 +269,19 @@ mod tests {
             {"type": "reasoning", "id": "r"},
             {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Look."}]},
             item(json!({"call_id": "c", "id": "fc"})), item(json!({"id": "fc2"}))]});
-        let ids: Vec<_> =
-            tool_calls(&message, Api::Responses).unwrap().into_iter().map(|a| a.tool_call_id).collect();
-        assert_eq!(ids, [Some(json!("c")), Some(json!("fc2"))]);
+        let ids = tool_calls(&message, Api::Responses, false).unwrap();
+        let ids: Vec<_> = ids.iter().map(Action::tool_call_id).collect();
+        assert_eq!(ids, [Some(&json!("c")), Some(&json!("fc2"))]);
         assert_eq!(content_text(&message), "Look.");
         let wrong = json!({"output": [item(json!({"name": "sh"}))]});
-        assert_eq!(tool_calls(&wrong, Api::Responses).unwrap_err().error, "Unknown tool 'sh'.");
+        assert_eq!(tool_calls(&wrong, Api::Responses, false).unwrap_err().error, "Unknown tool 'sh'.");
     }
 
     #[test]
     fn the_text_must_hold_one_command() {
         let pattern = Regex::new("(?s)```x\\s*\\n(.*?)\\n```").unwrap();
         let actions = |text: &str| text_action(&json!({"role": "assistant", "content": text}), &pattern);
-        assert_eq!(actions("a\n```x\n ls\n\n-la \n```\n").unwrap()[0].command, json!("ls\n\n-la"));
+        assert_eq!(actions("a\n```x\n ls\n\n-la \n```\n").unwrap()[0].command(), Some(&json!("ls\n\n-la")));
         let two = actions("```x\nls\n```\n```x\npwd\n```").unwrap_err();
         assert_eq!(
             (two.error.as_str(), two.found.unwrap().len()),
@@ -251,10 +296,24 @@ mod tests {
     #[test]
     fn what_is_no_string_is_no_command() {
         let action =
-            &tool_calls(&json!({"tool_calls": [call("bash", "{\"command\": 5}")]}), Api::Chat).unwrap()[0];
+            &tool_calls(&json!({"tool_calls": [call("bash", "{\"command\": 5}")]}), Api::Chat, false)
+                .unwrap()[0];
         assert_eq!(
-            not_a_command(&action.command).unwrap().text,
+            not_a_command(action.command().unwrap()).unwrap().text,
             "expected str, bytes or os.PathLike object, not int"
         );
+    }
+
+    #[test]
+    fn the_memory_tool_exists_where_it_is_offered_and_wants_a_query() {
+        let message = |arguments: &str| json!({"tool_calls": [call("memory", arguments)]});
+        let read = |arguments, offered| tool_calls(&message(arguments), Api::Chat, offered);
+        let query = "{\"query\": \" flaky widget \"}";
+        let wanted = Action::Memory { query: "flaky widget".into(), tool_call_id: json!("c1") };
+        assert_eq!(read(query, true).unwrap(), [wanted]);
+        assert!(read(query, false).unwrap_err().error.starts_with("Unknown tool 'memory'."));
+        for arguments in ["{}", "{\"query\": 5}", "{\"query\": \"  \"}", "{"] {
+            assert!(read(arguments, true).unwrap_err().error.contains("Missing 'query'"), "{arguments}");
+        }
     }
 }

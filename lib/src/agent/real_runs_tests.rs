@@ -66,7 +66,17 @@ impl Recorded {
                 cost: Cost { list_usd: Some(reply.cost.unwrap_or(0.0)), ..Cost::ZERO },
             })
             .collect();
-        Some(Self { messages, setup: Setup { config, task, memory: None, uname: Uname::default() }, replies })
+        Some(Self {
+            messages,
+            setup: Setup {
+                config,
+                task,
+                memory: None,
+                uname: Uname::default(),
+                asking: super::Asking::default(),
+            },
+            replies,
+        })
     }
 
     /// Plays the recorded answers; `observe` gives the recorded result of the command whose answer would be the

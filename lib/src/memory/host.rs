@@ -311,6 +311,33 @@ impl Host {
         Ok(Retrieved { outcome, store, eligible, build: self.build, retrieve, redactions })
     }
 
+    /// As [`Host::retrieve`], while a run goes on: what is delivered then must be a text.
+    ///
+    /// # Errors
+    /// As [`Host::retrieve`], and where files or tools alone are delivered: they can only be given at the start.
+    pub async fn recall(&mut self, query: &Query) -> Result<Retrieved, MemoryError> {
+        let retrieved = self.retrieve(query).await?;
+        match &retrieved.outcome {
+            Outcome::Injected(injection) if injection.block.trim().is_empty() => Err(MemoryError::Delivery {
+                system: self.about.name.clone(),
+                reason: "it holds no text: files and tools can only be given at the start of a run".into(),
+            }),
+            _ => Ok(retrieved),
+        }
+    }
+
+    /// What was asked of nobody: the store and its cost, with the reason in place of a delivery.
+    pub fn unasked(&self, reason: &str) -> Retrieved {
+        Retrieved {
+            outcome: Outcome::Abstained { reason: reason.to_owned() },
+            store: self.store.clone(),
+            eligible: self.eligible.len(),
+            build: self.build,
+            retrieve: Cost::ZERO,
+            redactions: self.redactions.clone(),
+        }
+    }
+
     /// Tells the system how a run went. Only for studies whose memory learns between runs; never in a frozen one.
     ///
     /// # Errors

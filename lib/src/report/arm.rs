@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::Trials;
 use super::paired::{Estimate, Method, estimate};
+use super::wording::short;
 use crate::grade::{Coding, VerdictClass};
 use crate::llm::Cost;
 use crate::stats::{Cell, Interval, Sample, pass_at_k, pass_hat_k, wilson};
-use crate::study::TrialRecord;
+use crate::study::{Asks, TrialRecord};
 use crate::task::InstanceId;
 
 /// One arm. Costs cover all its finished trials, missing ones included.
@@ -93,14 +94,20 @@ pub struct Spend {
 /// What memory delivered to an arm's trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MemoryUse {
-    /// Trials that got a block.
+    /// Trials that got a block at the start.
     pub delivered: u64,
     /// Tokens injected, all trials.
     pub injected_tokens: u64,
-    /// Trials that got nothing, by the reason.
+    /// Trials that got nothing at the start, by the reason.
     pub abstained: BTreeMap<String, u64>,
     /// Trajectories that a target could learn from, mean over trials.
     pub mean_eligible: Option<f64>,
+    /// What agents asked with the memory tool; `None`: they had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<Asks>,
+    /// What was asked at phases of runs; `None`: nothing is asked there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phases: Option<Asks>,
 }
 
 /// Counts one trial into its target's cell.
@@ -236,6 +243,28 @@ impl MemoryUse {
             injected_tokens: trials.iter().map(|t| t.memory.injected_tokens).sum(),
             abstained: tally(trials.iter().filter_map(|t| t.memory.abstained.clone())),
             mean_eligible: (!trials.is_empty()).then(|| eligible as f64 / trials.len() as f64),
+            tool: trials.iter().filter_map(|t| t.memory.tool).reduce(Asks::plus),
+            phases: trials.iter().filter_map(|t| t.memory.phases).reduce(Asks::plus),
         }
+    }
+
+    /// Whether there is anything to tell.
+    pub(super) fn is_used(&self) -> bool {
+        self.delivered > 0 || !self.abstained.is_empty() || self.in_the_run()
+    }
+
+    /// Whether runs asked memory, or could.
+    pub(super) fn in_the_run(&self) -> bool {
+        self.tool.is_some() || self.phases.is_some()
+    }
+
+    /// What runs asked, a phrase for each way.
+    pub(super) fn asks(&self) -> Vec<String> {
+        let phrase = |way: &str, asks: Asks| {
+            let Asks { asked, delivered, tokens } = asks;
+            format!("{way}: asked {asked} times, {delivered} answers shown, {} tokens", short(tokens as f64))
+        };
+        let tool = self.tool.map(|asks| phrase("memory tool", asks));
+        tool.into_iter().chain(self.phases.map(|asks| phrase("phases", asks))).collect()
     }
 }

@@ -224,7 +224,8 @@ impl Report {
     }
 
     fn html_memory(&self) -> Markup {
-        let used = self.arms.iter().filter(|a| a.memory.delivered > 0 || !a.memory.abstained.is_empty());
+        let used = self.arms.iter().filter(|arm| arm.memory.is_used());
+        let in_the_run = self.arms.iter().any(|arm| arm.memory.in_the_run());
         let rows: Vec<Vec<String>> = used
             .map(|arm| {
                 let (m, mut cells) = (&arm.memory, arm_names(arm));
@@ -236,12 +237,25 @@ impl Report {
                     or_dash(m.mean_eligible, short),
                     if reasons.is_empty() { NONE.to_owned() } else { reasons.join("; ") },
                 ]);
+                let asks = m.asks();
+                cells.extend(
+                    in_the_run.then(|| if asks.is_empty() { NONE.to_owned() } else { asks.join("; ") }),
+                );
                 cells
             })
             .collect();
+        let head = [
+            "condition",
+            "solver",
+            "delivered",
+            "tokens a delivery",
+            "eligible runs",
+            "abstained",
+            "in the run",
+        ];
+        let head = if in_the_run { &head[..] } else { &head[..6] };
         html! { @if !rows.is_empty() {
-            (table("Eligible runs: earlier trajectories of the same repository, mean over trials.", 2,
-                &["condition", "solver", "delivered", "tokens a delivery", "eligible runs", "abstained"], &rows))
+            (table("Eligible runs: earlier trajectories of the same repository, mean over trials.", 2, head, &rows))
         } }
     }
 

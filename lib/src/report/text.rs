@@ -245,9 +245,8 @@ impl Report {
     }
 
     fn memory_table(&self) -> String {
-        let used = |a: &&Arm| a.memory.delivered > 0 || !a.memory.abstained.is_empty();
         let mut out = String::new();
-        for arm in self.arms.iter().filter(used) {
+        for arm in self.arms.iter().filter(|arm| arm.memory.is_used()) {
             let m = &arm.memory;
             let mut line = format!(
                 "{} {}: delivered in {} of {}, {} tokens injected, {} eligible runs a trial",
@@ -258,6 +257,9 @@ impl Report {
                 short(m.injected_tokens as f64),
                 or_dash(m.mean_eligible, short),
             );
+            for asks in m.asks() {
+                line.push_str(&format!("; {asks}"));
+            }
             for (reason, n) in &m.abstained {
                 line.push_str(&format!("; nothing delivered in {n}: {reason}"));
             }

@@ -84,6 +84,16 @@ impl Bench {
         journals
     }
 
+    /// Folders of earlier attempts whose record this one does not hold itself, latest first.
+    pub(super) fn earlier_attempts(&self, key: &TrialKey, attempt: u32) -> Vec<PathBuf> {
+        let folder = |attempt| self.layout.attempt(key, attempt);
+        (1..attempt)
+            .rev()
+            .filter(|&before| !folder(before + 1).join(TAKEN_UP).is_file())
+            .map(folder)
+            .collect()
+    }
+
     /// What an attempt has spent on model calls so far.
     pub(super) fn spent(&self, key: &TrialKey, attempt: u32) -> Cost {
         self.spent_after(key, attempt, 0)

@@ -10,10 +10,9 @@ use super::lock::{ConditionLock, Lock, TargetLock, digest, digest_file};
 use super::program::{self, Doors};
 use super::{Layout, StudyError, layout, systems};
 use crate::agent;
-use crate::context;
 use crate::dataset::{self, History, HistoryStore, MergeDates, OtherRepositories};
 use crate::grade::files::{json_bytes, write_new};
-use crate::llm::{Endpoint, Limiter, OnRetry, Secret, recorded_run};
+use crate::llm::{Api, Endpoint, Limiter, OnRetry, Secret, recorded_run};
 use crate::memory::{self, LearnsFrom};
 use crate::sandbox::environment::{Base, Settings};
 use crate::sandbox::{self, Mount};
@@ -111,8 +110,14 @@ impl Bench {
             Some(program) => program::identity(program)?,
             None => digest_of(&loaded.config),
         };
+        for (name, condition) in &design.conditions {
+            condition.asking().check(&loaded.config).map_err(|reason| StudyError::Design {
+                path: path.to_owned(),
+                reason: format!("conditions.{name}.inject: {reason}"),
+            })?;
+        }
         let limiter = Limiter::default();
-        let conditions = conditions(&design, &layout, &limiter)?;
+        let conditions = conditions(&design, &layout, &limiter, loaded.config.api)?;
         let lock = lock(&design, own, label, &targets, &replays, conditions)?;
         Ok(Self {
             design,
@@ -394,16 +399,19 @@ fn conditions(
     design: &Design,
     layout: &Layout,
     limiter: &Limiter,
+    api: Api,
 ) -> Result<BTreeMap<String, ConditionLock>, StudyError> {
     let mut conditions = BTreeMap::new();
     for (name, condition) in &design.conditions {
         let about = systems::open(design, layout, limiter, name, &EvaluatorView::default(), None)?.describe();
-        let difference = match condition.memory.as_str() {
-            "off" => String::new(),
-            _ => context::memory_section(Some(memory::DEFAULT_TEMPLATE)),
+        let locked = ConditionLock {
+            system: json!(about),
+            difference: condition.difference(api),
+            ceiling: condition.is_ceiling(),
+            inject: condition.inject.clone(),
+            asking: condition.asking(),
         };
-        let ceiling = condition.is_ceiling();
-        conditions.insert(name.clone(), ConditionLock { system: json!(about), difference, ceiling });
+        conditions.insert(name.clone(), locked);
     }
     Ok(conditions)
 }

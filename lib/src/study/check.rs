@@ -27,6 +27,10 @@ impl Design {
             }
         }
         self.check_program()?;
+        for (name, condition) in &self.conditions {
+            let checked = condition.check_ways(!self.agent.command.is_empty());
+            checked.map_err(|reason| format!("conditions.{name}.{reason}"))?;
+        }
         let cost = self.agent.cost_limit.unwrap_or(0.0);
         if !cost.is_finite() || cost < 0.0 {
             return Err(format!("agent.cost-limit: {cost} is no amount of US dollars"));

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::StudyError;
+use super::recall::Inject;
 use crate::agent::{PromptBy, TrajectoryFormat};
 use crate::dataset::Chronology;
 use crate::llm::Endpoint;
@@ -96,6 +97,12 @@ pub struct Condition {
     /// abstention where that one abstains. For control arms.
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "match")]
     pub matches: Option<String>,
+    /// When: at the start, by a tool of the agent, at phases of the run. Records and tokens bound each delivery.
+    #[serde(default, skip_serializing_if = "Inject::is_default")]
+    pub inject: Inject,
+    /// Calls of the memory tool that a run may make; none: [`crate::agent::TOOL_CALLS`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_calls: Option<u32>,
 }
 
 /// A model with its sampling parameters, or recorded runs.

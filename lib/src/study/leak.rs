@@ -2,6 +2,7 @@
 //! goes into the trial's record and nowhere else.
 
 use super::trial::Trial;
+use crate::agent::Recalled;
 use crate::audit::memory::{AtBase, LeakScan, Source, scan};
 use crate::dataset::Entry;
 use crate::memory::host::{Injection, Outcome, Retrieved};
@@ -10,13 +11,18 @@ use crate::task::Task;
 use crate::trajectory::Limits;
 
 impl Trial<'_> {
-    /// Scans what was injected; `None`: nothing was.
-    pub(super) async fn scan(&self, retrieved: &Retrieved) -> Option<LeakScan> {
-        let Outcome::Injected(injection) = &retrieved.outcome else { return None };
-        let text = injected(injection);
+    /// Scans what was injected, at the start and in the run; `None`: nothing was.
+    pub(super) async fn scan(&self, start: &Retrieved, during: &[Recalled]) -> Option<LeakScan> {
+        let shown =
+            during.iter().filter(|recalled| recalled.text.is_some()).map(|recalled| &recalled.retrieved);
+        let injections: Vec<&Injection> = std::iter::once(start).chain(shown).filter_map(injection).collect();
+        if injections.is_empty() {
+            return None;
+        }
+        let text = injections.iter().map(|injection| injected(injection)).collect::<Vec<_>>().join("\n");
+        let is_source = |entry: &&Entry| injections.iter().any(|i| i.sources.contains(entry.id()));
         let entries = self.target.history.iter().flat_map(|history| history.entries());
-        let entries: Vec<Entry> =
-            entries.filter(|entry| injection.sources.contains(entry.id())).cloned().collect();
+        let entries: Vec<Entry> = entries.filter(is_source).cloned().collect();
         let (task, repos) = (self.target.task.clone(), self.bench().design.repos.clone());
         // reading runs and asking git takes its time
         let looked = tokio::task::spawn_blocking(move || {
@@ -37,6 +43,13 @@ fn look(text: &str, sources: &[Source], task: &Task, base: Option<AtBase>) -> Le
     match base {
         Some(base) => scan(text, sources, task, Some(&|text| base.has(text))),
         None => scan(text, sources, task, None),
+    }
+}
+
+fn injection(retrieved: &Retrieved) -> Option<&Injection> {
+    match &retrieved.outcome {
+        Outcome::Injected(injection) => Some(injection),
+        Outcome::Abstained { .. } => None,
     }
 }
 

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::recall::Inject;
+use crate::agent::Asking;
 use crate::task::InstanceId;
 
 /// Digests of all inputs (SHA-256 in hex), and how the arms differ.
@@ -50,11 +52,18 @@ pub struct TargetLock {
 pub struct ConditionLock {
     /// The memory system's own description.
     pub system: serde_json::Value,
-    /// What an arm of this condition shows the model besides what `off` shows: the block, its records left open.
+    /// What an arm of this condition shows the model besides what `off` shows: the block, its records left open; the
+    /// tool's definition; what is said at phases.
     pub difference: String,
     /// Whether it is chosen with knowledge of the answer: a ceiling, no system.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ceiling: bool,
+    /// When memory reaches a run.
+    #[serde(default, skip_serializing_if = "Inject::is_default")]
+    pub inject: Inject,
+    /// When a run asks memory while it goes on.
+    #[serde(default, skip_serializing_if = "Asking::is_never")]
+    pub asking: Asking,
 }
 
 impl Lock {

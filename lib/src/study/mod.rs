@@ -15,6 +15,7 @@ mod layout;
 mod leak;
 mod lock;
 mod program;
+mod recall;
 mod record;
 mod remember;
 mod run;
@@ -29,6 +30,7 @@ pub use design::{Agent, Audit, Budget, Condition, Design, Grade, Sandbox, Solver
 pub use error::StudyError;
 pub use layout::Layout;
 pub use lock::{ConditionLock, Lock, TargetLock};
+pub use recall::{Asks, Inject, Way};
 pub use record::{MemoryNote, TrialKey, TrialRecord};
 pub use run::{Event, Excluded, RunSummary, Stop, WorkerOptions};
 pub use workers::AtWork;

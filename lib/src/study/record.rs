@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::recall::Asks;
 use crate::audit::memory::LeakScan;
 use crate::grade::VerdictClass;
 use crate::llm::Cost;
@@ -38,7 +39,7 @@ pub struct TrialRecord {
     pub solver_cost: Cost,
     /// The part of it that went into attempts that were given up.
     pub abandoned_cost: Cost,
-    /// What the memory system's retrieval for this trial cost, and its share of the build.
+    /// What the memory system's retrievals for this trial cost, and its share of the build.
     pub memory_cost: Cost,
     /// What memory delivered.
     pub memory: MemoryNote,
@@ -59,10 +60,16 @@ pub struct TrialRecord {
 pub struct MemoryNote {
     /// Trajectories that the target may learn from.
     pub eligible: usize,
-    /// Tokens injected (estimated where no tokenizer is known); 0: nothing was.
+    /// Tokens injected at the start (estimated where no tokenizer is known); 0: nothing was.
     pub injected_tokens: u64,
-    /// Why nothing was delivered, where nothing was.
+    /// Why nothing was delivered at the start, where memory was asked and nothing was.
     pub abstained: Option<String>,
     /// The runs that the delivered records derive from.
     pub sources: Vec<InstanceId>,
+    /// What the agent asked with the memory tool; `None`: it had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<Asks>,
+    /// What was asked at phases of the run; `None`: nothing is asked there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phases: Option<Asks>,
 }

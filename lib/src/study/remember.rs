@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::bench::Target;
 use super::design::Condition;
@@ -15,8 +15,11 @@ use crate::grade::files::{json_bytes, make_folder, write_new};
 use crate::memory::host::{Host, Outcome, Retrieved, Setup};
 use crate::memory::plugged::Site;
 use crate::memory::shelf::{self, Shelf};
-use crate::memory::{BlockTemplate, Budget, LearnsFrom, MemoryError, MemorySystem, Query};
+use crate::memory::{BlockTemplate, Budget, LearnsFrom, MemoryError, Query};
 use crate::task::InstanceId;
+
+/// Why nothing is delivered where there are no runs to learn from.
+pub(super) const NO_HISTORY: &str = "the study names no history";
 
 /// The deliveries to one repository's targets: locked while one is made, so that each is made once and one store at a
 /// time learns.
@@ -52,6 +55,13 @@ impl Deliveries {
             None => None,
         };
         self.own(shift, condition, target, matched.as_deref()).await
+    }
+
+    /// Waits until nothing learns from the repository's runs, and keeps it so. Another worker's store has a claim of its own.
+    pub(super) async fn turn(&self, condition: &str, target: &Target) -> OwnedMutexGuard<impl Sized> {
+        let place = (condition.to_owned(), target.task.id().repo_key().to_owned());
+        let slot = self.made.lock().await.entry(place).or_default().clone();
+        slot.lock_owned().await
     }
 
     async fn own(
@@ -110,25 +120,19 @@ fn keep(file: &Path, made: &Retrieved) -> Result<(), StudyError> {
     Ok(write_new(file, &bytes).map(drop)?)
 }
 
-async fn make(
+/// A condition's memory with a frozen store for one target, asked for at most `budget`; `None`: the study has no runs to make
+/// it of.
+pub(super) async fn build_host(
     shift: &Shift<'_>,
     name: &str,
     target: &Target,
-    matched: Option<&Retrieved>,
-) -> Result<Retrieved, RememberError> {
+    budget: Budget,
+) -> Result<Option<Host>, RememberError> {
     let bench = shift.bench;
     let Some(condition) = bench.design.conditions.get(name) else {
         let reason = "it is not in the study".into();
         return Err(StudyError::Memory { condition: name.to_owned(), reason }.into());
     };
-    let mut budget = Budget { records: condition.records, tokens: condition.tokens };
-    match matched.map(|matched| &matched.outcome) {
-        Some(Outcome::Abstained { reason }) => {
-            return Ok(Retrieved::abstained(format!("the matched condition abstains: {reason}")));
-        }
-        Some(Outcome::Injected(injection)) => budget = injection.dose(),
-        None => {}
-    }
     let system = systems::open(
         &bench.design,
         &bench.layout,
@@ -143,36 +147,42 @@ async fn make(
         budget,
         template: BlockTemplate::default(),
     };
-    let Some(mut host) = build(shift, condition, system, target, setup).await? else {
-        return Ok(Retrieved::abstained("the study names no history".into()));
-    };
-    let retrieved = host.retrieve(&Query::at_start((&target.task.solver).into())).await?;
-    host.snapshot(&bench.layout.memory(name, target.task.id()).join("store")).await?;
-    host.cleanup().await?;
-    Ok(retrieved)
-}
-
-/// The store of a target; `None` where the study has no runs to make it of.
-async fn build(
-    shift: &Shift<'_>,
-    condition: &Condition,
-    system: Box<dyn MemorySystem>,
-    target: &Target,
-    setup: Setup,
-) -> Result<Option<Host>, RememberError> {
     let about = system.describe();
     if about.learns_from == LearnsFrom::OtherRepositories {
         let Some(others) = &target.others else { return Ok(None) };
         return Ok(Some(Host::build_control(system, others, setup).await?));
     }
     let Some(history) = &target.history else { return Ok(None) };
-    let path = shift.bench.layout.learned(&setup.condition, target.task.id());
+    let path = bench.layout.learned(name, target.task.id());
     if let Some(folder) = path.parent() {
         make_folder(folder).map_err(StudyError::from)?;
     }
     let identity = shelf::identity(&about, &serde_json::Value::Object(condition.settings.clone()));
     let mut shelf = Shelf::open(&path, identity)?;
     Ok(Some(Host::build_on(&mut shelf, system, history, setup).await?))
+}
+
+async fn make(
+    shift: &Shift<'_>,
+    name: &str,
+    target: &Target,
+    matched: Option<&Retrieved>,
+) -> Result<Retrieved, RememberError> {
+    let bench = shift.bench;
+    let budget = match matched.map(|matched| &matched.outcome) {
+        Some(Outcome::Abstained { reason }) => {
+            return Ok(Retrieved::abstained(format!("the matched condition abstains: {reason}")));
+        }
+        Some(Outcome::Injected(injection)) => injection.dose(),
+        None => bench.design.conditions.get(name).map(Condition::budget).unwrap_or_default(),
+    };
+    let Some(mut host) = build_host(shift, name, target, budget).await? else {
+        return Ok(Retrieved::abstained(NO_HISTORY.into()));
+    };
+    let retrieved = host.retrieve(&Query::at_start((&target.task.solver).into())).await?;
+    host.snapshot(&bench.layout.memory(name, target.task.id()).join("store")).await?;
+    host.cleanup().await?;
+    Ok(retrieved)
 }
 
 /// Where plugged-in systems run: in the study's sandboxes, their state below the study's folder while they live.

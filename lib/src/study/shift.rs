@@ -10,6 +10,7 @@ use futures::future::try_join_all;
 use super::bench::{Bench, Target};
 use super::claims::{Claim, Worker};
 use super::journal::Journal;
+use super::recall::Hosts;
 use super::remember::Deliveries;
 use super::trial::{Trial, Tried, check_gold};
 use super::{Event, Layout, RunSummary, Stop, StudyError, TrialKey};
@@ -24,6 +25,7 @@ pub(super) struct Shift<'a> {
     pub(super) environments: Environments,
     pub(super) worker: Worker,
     pub(super) deliveries: Deliveries,
+    pub(super) hosts: Hosts,
     journal: Journal,
     stop: &'a Stop,
     on: &'a (dyn Fn(&Event) + Sync),
@@ -67,7 +69,8 @@ impl<'a> Shift<'a> {
         on: &'a (dyn Fn(&Event) + Sync),
     ) -> Self {
         let (deliveries, unfit, waiting) = (Deliveries::default(), Mutex::default(), AtomicBool::new(false));
-        Self { bench, environments, worker, deliveries, journal, stop, on, unfit, waiting }
+        let hosts = Hosts::default();
+        Self { bench, environments, worker, deliveries, hosts, journal, stop, on, unfit, waiting }
     }
 
     /// Works until nothing is left, or nothing but what others are at.
@@ -266,6 +269,7 @@ impl<'a> Shift<'a> {
                     if !claim.publish(&path, &json_bytes(&path, &record)?)? {
                         return Ok(Ended::Lost);
                     }
+                    self.hosts.finished(self.bench, key).await;
                     return self.tell(Event::Finished { record }).map(|()| Ended::Done);
                 }
             }

@@ -9,11 +9,11 @@ use super::attempt::{CALLS, FINISHED};
 use super::bench::{Bench, Target};
 use super::claims::Claim;
 use super::design::Solver;
-use super::remember::{RememberError, block};
+use super::recall::Remembered;
+use super::remember::RememberError;
 use super::shift::Shift;
 use super::{MemoryNote, StudyError, TrialKey, TrialRecord, layout};
 use crate::agent::{self, AgentError, Finished, JournalError, SystemClock, Uname};
-use crate::audit::memory::LeakScan;
 use crate::context::Full;
 use crate::grade::files::{json_bytes, make_folder, write, write_json, write_new};
 use crate::grade::{self, Coding, Graded, VerdictClass};
@@ -61,15 +61,15 @@ impl Trial<'_> {
     pub(super) async fn run(self) -> Result<Tried, StudyError> {
         let folder = self.bench().layout.attempt(self.key, self.attempt);
         make_folder(&folder)?;
-        let retrieved = match self.shift.deliveries.get(self.shift, &self.key.condition, self.target).await {
-            Ok(retrieved) => retrieved,
+        let remembered = match self.remember().await {
+            Ok(remembered) => remembered,
             Err(error) => return self.failed(&Fault::Memory(error.into()), None).await,
         };
-        write_json(&folder.join("memory.json"), retrieved.as_ref())?;
+        self.account(&remembered)?;
         let ended = folder.join(FINISHED);
         let played = match layout::read_json::<Finished>(&ended)? {
             Some(finished) => Ok(finished),
-            None => self.play(&folder, &retrieved).await,
+            None => self.play(&folder, &remembered).await,
         };
         let finished = match played {
             Ok(finished) => finished,
@@ -77,7 +77,7 @@ impl Trial<'_> {
             Err(Fault::Agent(error)) if is_divergence(&error) => {
                 return Ok(Tried::Diverged(error.to_string()));
             }
-            Err(fault) => return self.failed(&fault, Some(&retrieved)).await,
+            Err(fault) => return self.failed(&fault, Some(&remembered)).await,
         };
         write_json(&ended, &finished)?;
         let prediction = json!({
@@ -95,11 +95,10 @@ impl Trial<'_> {
                     write_json(&folder.join("graded.json"), &graded)?;
                     graded
                 }
-                Err(fault) => return self.failed(&fault, Some(&retrieved)).await,
+                Err(fault) => return self.failed(&fault, Some(&remembered)).await,
             },
         };
-        let leak = self.scan(&retrieved).await;
-        Ok(Tried::Record(Box::new(self.record(&finished, &graded, &retrieved, leak)?)))
+        Ok(Tried::Record(Box::new(self.record(&finished, &graded, &remembered).await?)))
     }
 
     pub(super) fn bench(&self) -> &Bench {
@@ -107,16 +106,15 @@ impl Trial<'_> {
     }
 
     /// The agent's run in a fresh sandbox.
-    async fn play(&self, folder: &Path, retrieved: &Retrieved) -> Result<Finished, Fault> {
-        let memory = block(retrieved);
+    async fn play(&self, folder: &Path, remembered: &Remembered) -> Result<Finished, Fault> {
         if let Some(program) = &self.bench().program {
-            return self.play_program(program, folder, retrieved).await;
+            return self.play_program(program, folder, remembered.start()).await;
         }
         let task = &self.target.task.solver;
         let environment = self.shift.environments.prepare(task).await?;
         let model = self.model(folder)?;
         let mut sandbox = environment.start().await.map_err(EnvironmentError::from)?;
-        lay_out(sandbox.as_mut(), retrieved).await.map_err(EnvironmentError::from)?;
+        lay_out(sandbox.as_mut(), remembered.start()).await.map_err(EnvironmentError::from)?;
         let params = Map::new();
         let policy = Full { context_limit: self.bench().design.agent.context_limit };
         let outcome = agent::drive(agent::Run {
@@ -129,7 +127,8 @@ impl Trial<'_> {
             place: environment.place(),
             uname: Uname::default(),
             output: OutputLimit::default(),
-            memory,
+            memory: remembered.block(),
+            recall: remembered.on_demand(),
             policy: &policy,
             folder,
             format: self.bench().design.agent.trajectory_format,
@@ -188,13 +187,13 @@ impl Trial<'_> {
         grade_patch(&self.shift.environments, task, &finished.submission, &options).await
     }
 
-    fn record(
+    async fn record(
         &self,
         finished: &Finished,
         graded: &Graded,
-        retrieved: &Retrieved,
-        leak: Option<LeakScan>,
+        remembered: &Remembered,
     ) -> Result<TrialRecord, StudyError> {
+        let during = self.account(remembered)?;
         let sunk = self.bench().sunk(self.key, self.attempt)?;
         Ok(TrialRecord {
             key: self.key.clone(),
@@ -204,9 +203,9 @@ impl Trial<'_> {
             steps: finished.calls,
             solver_cost: sunk.plus(finished.cost),
             abandoned_cost: sunk,
-            memory_cost: self.share(retrieved),
-            memory: note(retrieved),
-            leak,
+            memory_cost: self.memory_cost(remembered, &during),
+            memory: remembered.note(&during),
+            leak: self.scan(remembered.start(), &during).await,
             attempts: self.attempt,
             agent_seconds: finished.seconds,
             grade_seconds: graded.seconds,
@@ -215,12 +214,14 @@ impl Trial<'_> {
 
     /// The record of a trial without an end of its own: the infrastructure failed, or the recorded run that it replays
     /// ended without a submission.
-    async fn failed(&self, fault: &Fault, retrieved: Option<&Retrieved>) -> Result<Tried, StudyError> {
+    async fn failed(&self, fault: &Fault, remembered: Option<&Remembered>) -> Result<Tried, StudyError> {
         self.assert_writable()?;
-        let leak = match retrieved {
-            Some(retrieved) => self.scan(retrieved).await,
-            None => None,
-        };
+        let (mut memory_cost, mut memory, mut leak) = (Cost::ZERO, MemoryNote::default(), None);
+        if let Some(remembered) = remembered {
+            let during = self.account(remembered)?;
+            (memory_cost, memory) = (self.memory_cost(remembered, &during), remembered.note(&during));
+            leak = self.scan(remembered.start(), &during).await;
+        }
         let sunk = self.bench().sunk(self.key, self.attempt)?;
         let spent = self.bench().spent(self.key, self.attempt);
         Ok(Tried::Record(Box::new(TrialRecord {
@@ -234,8 +235,8 @@ impl Trial<'_> {
             steps: spent.calls,
             solver_cost: sunk.plus(spent),
             abandoned_cost: sunk,
-            memory_cost: retrieved.map_or(Cost::ZERO, |retrieved| self.share(retrieved)),
-            memory: retrieved.map(note).unwrap_or_default(),
+            memory_cost,
+            memory,
             leak,
             attempts: self.attempt,
             agent_seconds: 0.0,
@@ -248,12 +249,6 @@ impl Trial<'_> {
         let probe = self.bench().layout.attempt(self.key, self.attempt).join(".writable");
         write(&probe, &[b'x'; 4096])?;
         std::fs::remove_file(&probe).map_err(StudyError::io(&probe))
-    }
-
-    /// One store serves every solver and replicate of its target: each trial bears its share.
-    fn share(&self, retrieved: &Retrieved) -> Cost {
-        let served = self.bench().design.solvers.len() as u64 * u64::from(self.bench().design.replicates);
-        retrieved.build.plus(retrieved.retrieve).divided(served)
     }
 }
 
@@ -346,14 +341,6 @@ impl<M: Model> Model for Fenced<'_, M> {
     fn name(&self) -> &str {
         self.model.name()
     }
-}
-
-fn note(retrieved: &Retrieved) -> MemoryNote {
-    let (injected_tokens, abstained, sources) = match &retrieved.outcome {
-        Outcome::Injected(injection) => (injection.injected_tokens, None, injection.sources.clone()),
-        Outcome::Abstained { reason } => (0, Some(reason.clone()), Vec::new()),
-    };
-    MemoryNote { eligible: retrieved.eligible, injected_tokens, abstained, sources }
 }
 
 pub(super) fn facts(key: &TrialKey) -> Map<String, Value> {

@@ -72,6 +72,8 @@ impl MiniEvents {
             Role::System => {}
             Role::Assistant => self.reply(message),
             Role::User if !self.teller.was_asked() => self.teller.asked(&message.text()),
+            // what memory said is no observation of this run, and no experience of it
+            Role::User | Role::Tool if message.extra("memtrial_recall").is_some() => {}
             // a person's own command
             Role::User if !actions.is_empty() => self.act(message),
             Role::User if is_interrupt => self.counted(message),
