@@ -107,6 +107,7 @@ async fn one(steps: u64) -> Result<u64, Failure> {
         uname: Uname::default(),
         output: OutputLimit::default(),
         memory: None,
+        recall: None,
         policy: &Full::default(),
         folder: folder.path(),
         format: TrajectoryFormat::Mini,

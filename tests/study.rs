@@ -271,3 +271,93 @@ fn a_recorded_run_without_a_submission_is_the_agents_limit() {
     let record = study.json(&format!("trials/off/recorded/1/{}/verdict.json", FEW[0]));
     assert_eq!((&record["verdict"], &record["steps"]), (&json!("agent-limit"), &json!(1)), "{record}");
 }
+
+/// The bundled study on a few targets, its condition `bm25` changed.
+fn injecting(targets: &[&str], how: &str) -> Study {
+    let study = Study::new(targets, Duration::ZERO);
+    let file = study.path("study.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("tokens = 1024", &format!("tokens = 1024\n{how}"))).unwrap();
+    study
+}
+
+#[test]
+fn a_reader_with_the_memory_tool_asks_and_uses_the_answer() {
+    let study = injecting(&FEW, "inject = \"tool\"");
+    let output = study.run(&[]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let at_start = Study::new(&FEW, Duration::ZERO);
+    assert_eq!(at_start.run(&[]).status.code(), Some(0));
+    for target in FEW {
+        let place = format!("trials/bm25/reader/1/{target}");
+        let (memory, record) =
+            (study.json(&format!("{place}/memory.json")), study.json(&format!("{place}/verdict.json")));
+        let during = memory["during"].as_array().unwrap();
+        assert_eq!((during.len(), &during[0]["phase"], &during[0]["step"]), (1, &json!("tool"), &json!(1)));
+        assert_eq!(record["memory"]["tool"]["asked"], 1, "{record}");
+        assert_eq!(record["memory"]["injected_tokens"], 0);
+        assert_eq!(record["memory"]["sources"], during[0]["sources"]);
+        assert_eq!(record["verdict"], at_start.json(&format!("{place}/verdict.json"))["verdict"], "{target}");
+        let off = study.json(&format!("trials/off/reader/1/{target}/verdict.json"));
+        assert_eq!(off["memory"].get("tool"), None, "the baseline has no tool");
+        assert!(study.path(&format!("memory/bm25/{}", target.replace("-", "/"))).join("store").is_dir());
+    }
+    let report = std::fs::read_to_string(study.path("report/report.txt")).unwrap();
+    assert!(report.contains("memory tool: asked 3 times"), "{report}");
+    let lock = study.json("study.lock.json");
+    assert!(lock["conditions"]["bm25"]["difference"].as_str().unwrap().contains("\"name\":\"memory\""));
+    assert_eq!(lock["conditions"]["bm25"]["inject"], "tool");
+    assert_eq!(study.reader.violations(), Vec::<String>::new());
+}
+
+#[test]
+fn phases_are_asked_and_killed_trials_ask_nothing_twice() {
+    let undisturbed = injecting(&FEW, "inject = [\"tool\", \"phases\"]");
+    assert_eq!(undisturbed.run(&[]).status.code(), Some(0));
+    let study = injecting(&FEW, "inject = [\"tool\", \"phases\"]");
+    for calls in [4, 12, 20] {
+        study.kill_after(calls);
+    }
+    let output = study.run(&[]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(study.records(&FEW), undisturbed.records(&FEW));
+    let mut asked = std::collections::BTreeSet::new();
+    for target in FEW {
+        let mut accounts = [&study, &undisturbed]
+            .map(|study| study.json(&format!("trials/bm25/reader/1/{target}/memory.json")));
+        accounts.iter_mut().for_each(without_seconds);
+        assert_eq!(accounts[0], accounts[1], "{target}");
+        let during = accounts[0]["during"].as_array().unwrap();
+        asked.extend(during.iter().map(|one| one["phase"].as_str().unwrap().to_owned()));
+    }
+    assert!(asked.contains("tool") && asked.contains("before-submission"), "{asked:?}");
+    assert_eq!(study.reader.violations(), Vec::<String>::new());
+}
+
+#[test]
+fn ways_of_injecting_that_cannot_be_are_named() {
+    for (how, word) in [
+        ("inject = \"sometimes\"", "expected \"start\", \"tool\" or \"phases\""),
+        ("tool-calls = 3", "conditions.bm25.tool-calls: it is for inject"),
+        ("inject = \"tool\"\n[agent]\ncommand = [\"t\"]", "conditions.bm25.inject: with agent.command"),
+        (
+            "inject = \"tool\"\n[agent]\nconfig = [\"memtrial\", \"model.model_class=litellm_textbased\"]",
+            "conditions.bm25.inject: the memory tool needs an agent that calls tools",
+        ),
+    ] {
+        let study = Study::new(&FEW[..1], Duration::ZERO);
+        let file = study.path("study.toml");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let (agent, rest) = text.split_once("[agent]").unwrap();
+        let agent = match how.split_once("[agent]") {
+            Some((how, more)) => {
+                agent.replace("tokens = 1024", &format!("tokens = 1024\n{how}")) + "[agent]" + more
+            }
+            None => agent.replace("tokens = 1024", &format!("tokens = 1024\n{how}")) + "[agent]",
+        };
+        std::fs::write(&file, format!("{agent}\n{rest}")).unwrap();
+        let output = study.run(&[]);
+        assert_eq!(output.status.code(), Some(3), "{how}: {}", told(&output));
+        assert!(told(&output).contains(word), "{how}: {}", told(&output));
+    }
+}

@@ -31,10 +31,17 @@ impl Recall for Fake {
             (Some(text), _) => Some(format!("on {text}")),
             _ => Some("on edits".into()),
         };
-        let none = Retrieved::without_history();
+        let none = Retrieved::abstained("the study names no history".into());
         let Some(text) = text else { return Ok(none) };
         let source = InstanceId::parse("acme__widget-3").unwrap();
-        let record = Record { source: source.clone(), score: None, text: text.clone(), tokens: 2 };
+        let record = Record {
+            id: None,
+            why: None,
+            source: source.clone(),
+            score: None,
+            text: text.clone(),
+            tokens: 2,
+        };
         let injection = Injection {
             block: format!("> {text}"),
             injected_tokens: 3,

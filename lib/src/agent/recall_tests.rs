@@ -5,6 +5,8 @@ use crate::task::InstanceId;
 
 fn injection(records: &[&str], block: &str) -> Injection {
     let record = |text: &&str| crate::memory::Record {
+        id: None,
+        why: None,
         source: InstanceId::parse("acme__widget-3").unwrap(),
         score: None,
         text: (*text).to_owned(),

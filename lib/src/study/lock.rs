@@ -119,7 +119,8 @@ mod tests {
     fn lock() -> Lock {
         let id = InstanceId::parse("acme__widget-7").unwrap();
         let earlier = InstanceId::parse("acme__widget-3").unwrap();
-        let target = TargetLock { task: "t".into(), history: vec![(earlier, "h".into())] };
+        let target =
+            TargetLock { task: "t".into(), history: vec![(earlier, "h".into())], others: Vec::new() };
         Lock {
             schema: 1,
             memtrial: "0.1.0".into(),

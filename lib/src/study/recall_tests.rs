@@ -53,14 +53,17 @@ fn recalled(question: Question, shown: bool, tokens: u64, source: &str) -> Recal
         records: Vec::new(),
         sources: vec![source],
     };
-    let retrieved = Retrieved { outcome: Outcome::Injected(injection), ..Retrieved::without_history() };
+    let retrieved = Retrieved {
+        outcome: Outcome::Injected(injection),
+        ..Retrieved::abstained("the study names no history".into())
+    };
     Recalled { question, step: 2, text: shown.then(|| "b".into()), retrieved }
 }
 
 #[test]
 fn a_trials_note_keeps_the_ways_apart() {
     let remembered = |asking| Remembered {
-        start: Arc::new(Retrieved::without_history()),
+        start: Arc::new(Retrieved::abstained("the study names no history".into())),
         asked_at_start: false,
         asking,
         live: None,

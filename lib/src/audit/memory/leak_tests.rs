@@ -73,6 +73,8 @@ fn task() -> Task {
 /// What an earlier run's records look like when they are injected.
 fn block(records: &[&str]) -> String {
     let record = |(number, text): (usize, &&str)| Record {
+        id: None,
+        why: None,
         source: id(&format!("acme__widget-{}", number + 1)),
         score: None,
         text: (*text).to_owned(),

@@ -188,7 +188,7 @@ mod tests {
     fn a_card_says_what_where_and_how() {
         let mut run = run(3, "Reader raises ValueError on blank lines\n\nTraceback...", "x");
         run.patch = Some(
-            "--- a/src/reader.py\n+++ b/src/reader.py\n@@ -3,4 +3,5 @@ class Reader:\n def read(self):\n     # comment\n\
+            "--- a/src/reader.py\n+++ b/src/reader.py\n@@ -3,3 +3,4 @@ class Reader:\n def read(self):\n     # comment\n\
              -    return int(line)\n+    if not line: return None\n+    return int(line)\n--- /dev/null\n+++ b/reproduce.py\n@@ -0,0 +1 @@\n+import reader\n"
                 .into(),
         );

@@ -24,6 +24,10 @@ fn id(number: u64) -> InstanceId {
 struct Runs(Vec<Experience>);
 
 impl Experiences for Runs {
+    fn digest(&self, id: &InstanceId) -> Result<(String, Option<bool>), String> {
+        self.read(id, true).map(|run| (run.issue, run.outcome))
+    }
+
     fn target(&self) -> &InstanceId {
         static TARGET: std::sync::OnceLock<InstanceId> = std::sync::OnceLock::new();
         TARGET.get_or_init(|| id(12))
@@ -119,7 +123,7 @@ impl Bench {
     }
 
     async fn host_of(&self, system: Box<dyn crate::memory::MemorySystem>) -> Result<Host, MemoryError> {
-        Host::build_from(system, &runs(), setup()).await
+        Host::build_from(system, &runs(), setup(), None).await
     }
 
     /// The error that a program's fault ends in.
