@@ -131,7 +131,7 @@ fn an_agent_searches_reads_and_reports_over_standard_streams() {
         (
             &json!("acme__widget-1#1"),
             &json!("acme__widget-1"),
-            &json!("words: rank 1, BM25 1.368, 1.000 of the query")
+            &json!("words: rank 1, BM25 1.298, 1.000 of the query")
         )
     );
     assert!(record["score"].as_f64().unwrap() > 0.0 && record["text"].as_str().unwrap().contains("UTC"));

@@ -116,6 +116,9 @@ impl From<Format> for TrajectoryFormat {
 
 pub async fn run(args: Args) -> Outcome {
     let Verb::Run(args) = args.verb;
+    if args.memory != "off" && args.history.is_none() {
+        return Err(Failure::usage(anyhow::anyhow!("--memory {} learns from --history DIR", args.memory)));
+    }
     let outcome = match &args.agent_file {
         Some(file) => assemble_program(&args, &study::Agent::read(file)?).await?,
         None => {
@@ -284,12 +287,7 @@ fn memory_systems() -> PossibleValuesParser {
 
 /// What memory has to say, where it is asked.
 async fn block(args: &RunArgs, task: &SolverView) -> Result<Option<String>, Failure> {
-    if args.memory == "off" {
-        return Ok(None);
-    }
-    let Some(history) = args.history.as_deref() else {
-        return Err(Failure::usage(anyhow::anyhow!("--memory {} learns from --history DIR", args.memory)));
-    };
+    let Some(history) = args.history.as_deref().filter(|_| args.memory != "off") else { return Ok(None) };
     let store = HistoryStore::open(history)?;
     let history = History::for_target(&store, &args.id, Chronology::Number, &MergeDates::default())?;
     let system =

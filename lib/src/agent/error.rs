@@ -23,7 +23,7 @@ pub enum AgentError {
     Sandbox(#[from] SandboxError),
     /// Memory failed while the run went on.
     #[error("memory: {0}")]
-    Memory(#[from] MemoryError),
+    Memory(Box<MemoryError>),
     /// The agent's configuration cannot ask memory in this way.
     #[error("memory in the run: {0}")]
     Asking(String),
@@ -145,5 +145,11 @@ pub(super) fn class(error: &LlmError) -> &'static str {
         | LlmError::Recording { .. }
         | LlmError::Vectors { .. } => "ConfigurationError",
         LlmError::Journal { .. } | LlmError::Diverged { .. } | LlmError::Cache { .. } => "JournalError",
+    }
+}
+
+impl From<MemoryError> for AgentError {
+    fn from(error: MemoryError) -> Self {
+        Self::Memory(Box::new(error))
     }
 }

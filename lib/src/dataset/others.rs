@@ -19,7 +19,7 @@ impl OtherRepositories {
         let others = store.runs().iter().filter(|run| !run.id.same_repo(target));
         let mut lots: Vec<_> =
             others.map(|run| (Sha256::digest(format!("{seed} {target} {}", run.id)), run)).collect();
-        lots.sort_by(|(a, _), (b, _)| a.cmp(b));
+        lots.sort_by_key(|(lot, _)| *lot);
         lots.truncate(most);
         let entries = lots.into_iter().map(|(_, run)| Entry::of(run, store)).collect();
         Self { target: target.clone(), entries }

@@ -32,7 +32,7 @@ pub enum MemoryError {
     )]
     CausalViolation {
         /// The system.
-        system: String,
+        system: Box<str>,
         /// The target.
         target: InstanceId,
         /// The run that is not eligible.
@@ -108,7 +108,7 @@ pub enum MemoryError {
         /// The run.
         origin: InstanceId,
         /// What happened, with the path.
-        reason: String,
+        reason: Box<str>,
     },
     /// The block template cannot be used.
     #[error("block template{}: {reason}", .path.as_ref().map(|path| format!(" {}", path.display())).unwrap_or_default())]

@@ -211,7 +211,7 @@ impl Host {
         let mut ahead = None;
         for origin in order.iter().filter(|_| about.ingests) {
             let Taken { cost, redactions } = match shelf.as_deref_mut() {
-                Some(shelf) => taken.from_shelf(shelf, system.as_mut(), origin, &mut ahead).await?,
+                Some(shelf) => taken.take_in(shelf, system.as_mut(), origin, &mut ahead).await?,
                 None => taken.ingest(system.as_mut(), origin).await?,
             };
             build = build.plus(cost);
@@ -431,7 +431,7 @@ impl Host {
         match sources.iter().find(|source| !allowed(source)) {
             None => Ok(sources.into_iter().cloned().collect()),
             Some(&origin) => Err(MemoryError::CausalViolation {
-                system: self.about.name.clone(),
+                system: self.about.name.as_str().into(),
                 target: self.target.clone(),
                 origin: origin.clone(),
             }),
@@ -472,10 +472,14 @@ impl Take<'_> {
     }
 
     fn unreadable(&self, origin: &InstanceId, reason: String) -> MemoryError {
-        MemoryError::History { target: self.history.target().clone(), origin: origin.clone(), reason }
+        MemoryError::History {
+            target: self.history.target().clone(),
+            origin: origin.clone(),
+            reason: reason.into(),
+        }
     }
 
-    async fn from_shelf(
+    async fn take_in(
         &mut self,
         shelf: &mut Shelf,
         system: &mut dyn MemorySystem,

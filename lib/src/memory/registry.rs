@@ -70,6 +70,9 @@ pub struct Setting {
     pub what: &'static str,
 }
 
+/// Opens a system with its table of settings; the error says what is wrong with them.
+type Opener = fn(&Value, &Resources) -> Result<Box<dyn MemorySystem>, String>;
+
 /// A built-in system as people read about it.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct About {
@@ -90,7 +93,7 @@ pub struct About {
     /// What differs from there.
     pub deviations: &'static [&'static str],
     #[serde(skip)]
-    pub(super) open: fn(&Value, &Resources) -> Result<Box<dyn MemorySystem>, String>,
+    pub(super) open: Opener,
 }
 
 /// The settings of [`Ranking`].

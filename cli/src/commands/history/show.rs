@@ -129,7 +129,7 @@ impl Shown {
         let name = head.instance_id.as_deref().or(head.session.as_deref()).unwrap_or("a run");
         let more = [head.model.as_deref(), head.started.as_deref()];
         let more: Vec<&str> = more.into_iter().flatten().collect();
-        ui::data(&format!("== {name} ({}) {}", head.format, more.join(", ")).trim_end().to_owned());
+        ui::data(format!("== {name} ({}) {}", head.format, more.join(", ")).trim_end());
         for event in &self.events {
             match event {
                 Event::Issue { text } => block("issue", text, usize::MAX),

@@ -67,7 +67,6 @@ pub async fn run(args: Args) -> Outcome {
         let settings: ProgramSettings = serde_json::from_value(settings).map_err(Failure::input)?;
         check::program(&settings, &site, !args.may_abstain).await
     } else {
-        #[expect(clippy::result_large_err, reason = "the error of the library's own opener")]
         let open = || memory::open(&kind, &settings, &resources);
         conformance::check(&open, !args.may_abstain).await
     };

@@ -79,7 +79,6 @@ pub async fn run(args: Args) -> Outcome {
             settings.insert("gate".into(), Value::Bool(false));
         }
         let settings = Value::Object(settings);
-        #[expect(clippy::result_large_err, reason = "the error of the library's own opener")]
         let open = || memory::open(name, &settings, &resources);
         open().map_err(failure)?;
         let asked =

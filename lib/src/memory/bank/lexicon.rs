@@ -43,6 +43,29 @@ pub(in crate::memory) struct Hit {
     pub coverage: f64,
 }
 
+/// What is summed up for a document.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    score: f64,
+    held: f64,
+    /// The word that was counted last, and at which weight: in several fields it counts once, at the largest.
+    word: u32,
+    weight: f64,
+}
+
+impl Sums {
+    fn take(&mut self, word: u32, weight: f64, score: f64) {
+        self.score += score;
+        if self.word != word {
+            (self.word, self.weight) = (word, 0.0);
+        }
+        if weight > self.weight {
+            self.held += weight - self.weight;
+            self.weight = weight;
+        }
+    }
+}
+
 /// How a query is weighed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::memory) struct Weights {
@@ -93,39 +116,32 @@ impl Lexicon {
             totals.iter_mut().zip(lengths).for_each(|(total, length)| *total += u64::from(*length));
         }
         let means = totals.map(|total| total as f64 / documents.max(1) as f64);
-        let mut scores = vec![(0.0f64, 0.0f64); self.len()];
+        let mut sums = vec![Sums::default(); self.len()];
+        let mut held: Vec<Posting> = Vec::new();
         let mut whole = 0.0;
-        for word in self.query_words(query, weights.words) {
+        for (word, number) in (1u32..).zip(self.query_words(query, weights.words)) {
             let mut heaviest = 0.0f64;
-            let unseen = weight_of_word(documents, 0);
-            let Some(number) = word else {
-                whole += unseen;
-                continue;
-            };
-            let mut held: Vec<(u32, f64)> = Vec::new();
-            for (field, list) in self.postings[number as usize].iter().enumerate() {
-                let holders = list.iter().filter(seen).count() as u64;
-                if holders == 0 {
+            for (field, list) in number.iter().flat_map(|&n| self.postings[n as usize].iter().enumerate()) {
+                held.clear();
+                held.extend(list.iter().filter(seen));
+                if held.is_empty() {
                     continue;
                 }
-                let idf = weight_of_word(documents, holders);
+                let idf = weight_of_word(documents, held.len() as u64);
                 heaviest = heaviest.max(idf);
-                for posting in list.iter().filter(seen) {
+                for posting in &held {
                     let at = posting.document as usize;
                     let count = f64::from(posting.count);
                     let length = f64::from(self.lengths[at][field]) / means[field];
                     let saturated = count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length));
-                    scores[at].0 += weights.fields[field] * idf * saturated;
-                    held.push((posting.document, idf));
+                    sums[at].take(word, idf, weights.fields[field] * idf * saturated);
                 }
             }
-            whole += if heaviest == 0.0 { unseen } else { heaviest };
-            held.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
-            held.dedup_by_key(|(document, _)| *document);
-            held.iter().for_each(|&(document, idf)| scores[document as usize].1 += idf);
+            whole += if heaviest == 0.0 { weight_of_word(documents, 0) } else { heaviest };
         }
-        let hits = scores.into_iter().enumerate().filter(|(_, (score, _))| *score > 0.0);
-        hits.map(|(document, (score, held))| Hit { document: document as u32, score, coverage: held / whole })
+        let found = (0u32..).zip(sums).filter(|(_, sums)| sums.score > 0.0);
+        found
+            .map(|(document, sums)| Hit { document, score: sums.score, coverage: sums.held / whole })
             .collect()
     }
 

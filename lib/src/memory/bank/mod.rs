@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 pub(super) use kept::Kept;
 use lexicon::{FIELD_COUNT, Hit, Lexicon};
 pub use ranking::Ranking;
-use ranking::fuse;
+use ranking::{DEPTH, fuse};
 
 use super::{
     Budget, Costed, Delivery, Description, Experience, Held, MemoryError, MemorySystem, Query, Record,
@@ -48,11 +48,6 @@ pub(super) trait Distil: Send + Sync {
     /// What a match in the problem, the change and everything else counts.
     fn weights(&self) -> [f64; FIELD_COUNT] {
         [1.0; FIELD_COUNT]
-    }
-
-    /// Whether one of a run's records brings the others with it.
-    fn whole_runs(&self) -> bool {
-        false
     }
 }
 
@@ -157,7 +152,11 @@ impl Bank {
     }
 
     /// The records by rank; or why the system abstains.
-    async fn find(&self, query: &Query) -> Result<Costed<Result<Vec<Found>, String>>, MemoryError> {
+    async fn find(
+        &self,
+        query: &Query,
+        records: usize,
+    ) -> Result<Costed<Result<Vec<Found>, String>>, MemoryError> {
         let may_see = self.may_see(query);
         if !may_see.contains(&true) {
             return Ok(Costed::free(Err("the history is empty".into())));
@@ -166,14 +165,22 @@ impl Bank {
         let mut hits = self.lexicon.search(query.words(), &weights, &may_see);
         let name =
             |document: u32| self.kept.get(document as usize).map(|record| (&record.source, &record.id));
-        hits.sort_by(|a, b| {
+        // as many as can be delivered, or matter in a fused ranking
+        let most = records.max(DEPTH);
+        let order = |a: &Hit, b: &Hit| {
             b.score.total_cmp(&a.score).then_with(|| name(a.document).cmp(&name(b.document)))
-        });
+        };
+        let covered = hits.iter().map(|hit| hit.coverage).fold(0.0, f64::max);
+        if hits.len() > most {
+            hits.select_nth_unstable_by(most, order);
+            hits.truncate(most);
+        }
+        hits.sort_by(order);
         let (dense, cost) = match &self.embedder {
             Some(embedder) => self.by_meaning(embedder.as_ref(), query, &may_see).await?,
             None => (Vec::new(), Cost::ZERO),
         };
-        if let Some(reason) = self.abstains(&hits, dense.is_empty()) {
+        if let Some(reason) = self.abstains(&hits, covered, dense.is_empty()) {
             return Ok(Costed { value: Err(reason), cost });
         }
         let found = if dense.is_empty() {
@@ -219,7 +226,7 @@ impl Bank {
         Ok((near, embedded.cost))
     }
 
-    fn abstains(&self, hits: &[Hit], words_alone: bool) -> Option<String> {
+    fn abstains(&self, hits: &[Hit], covered: f64, words_alone: bool) -> Option<String> {
         let Some(best) = hits.first() else {
             return words_alone.then(|| "no earlier run shares a word with the query".to_owned());
         };
@@ -227,7 +234,6 @@ impl Bank {
             return None;
         }
         let least = self.ranking.min_coverage;
-        let covered = hits.iter().map(|hit| hit.coverage).fold(0.0, f64::max);
         if covered < least {
             return Some(format!(
                 "the best record holds {covered:.3} of the query, below min-coverage {least}"
@@ -240,33 +246,9 @@ impl Bank {
 
     /// The records to deliver, within the budget.
     fn choose(&self, found: Vec<Found>, budget: Budget) -> Vec<Record> {
-        let mut chosen: Vec<Found> = Vec::new();
         let least = self.ranking.min_score.filter(|_| self.ranking.gate && self.embedder.is_none());
-        let mut found = found.into_iter().filter(|found| least.is_none_or(|least| found.score >= least));
-        if self.distil.whole_runs() {
-            // the nearest run's records, in their own order; then the next run's
-            let all: Vec<Found> = found.collect();
-            let source = |found: &Found| self.kept.get(found.document as usize)?.source.clone();
-            let mut runs: Vec<Option<InstanceId>> = Vec::new();
-            for record in &all {
-                let run = source(record);
-                if !runs.contains(&run) {
-                    runs.push(run);
-                }
-            }
-            let mut all: Vec<Option<Found>> = all.into_iter().map(Some).collect();
-            all.sort_by_key(|found| found.as_ref().map(|found| found.document));
-            for run in runs {
-                for place in &mut all {
-                    if place.as_ref().is_some_and(|found| source(found) == run) {
-                        chosen.extend(place.take());
-                    }
-                }
-            }
-            chosen.truncate(budget.records);
-        } else {
-            chosen.extend(found.by_ref().take(budget.records));
-        }
+        let good = found.into_iter().filter(|found| least.is_none_or(|least| found.score >= least));
+        let chosen: Vec<Found> = good.take(budget.records).collect();
         let mut records = Vec::new();
         let mut room = budget.tokens;
         let count = chosen.len() as u64;
@@ -372,7 +354,7 @@ impl MemorySystem for Bank {
         if !self.frozen {
             return Err(self.out_of_order("retrieve", "before freeze"));
         }
-        let Costed { value: found, cost } = self.find(query).await?;
+        let Costed { value: found, cost } = self.find(query, budget.records).await?;
         let value = match found.map(|found| self.choose(found, budget)) {
             Err(reason) => Retrieval::Abstain { reason },
             Ok(records) if records.is_empty() => {

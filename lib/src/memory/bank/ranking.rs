@@ -65,7 +65,7 @@ impl Ranking {
 }
 
 /// Ranks deeper than this count for nothing in a fused ranking.
-const DEPTH: usize = 50;
+pub(super) const DEPTH: usize = 50;
 /// Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion" (2009): the constant that damps the first ranks.
 const DAMPING: f64 = 60.0;
 

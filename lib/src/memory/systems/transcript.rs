@@ -25,6 +25,9 @@ pub(in crate::memory) const ABOUT: About = About {
     open,
 };
 
+/// The pieces are many and their words common: the first words of an issue say what it is about.
+const QUERY_TERMS: usize = 64;
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 struct Transcript {
@@ -38,7 +41,8 @@ impl Default for Transcript {
 }
 
 fn open(settings: &serde_json::Value, resources: &Resources) -> Result<Box<dyn MemorySystem>, String> {
-    let (ranking, transcript): (_, Transcript) = read_ranked(settings, Ranking::default())?;
+    let (ranking, transcript): (_, Transcript) =
+        read_ranked(settings, Ranking { query_terms: QUERY_TERMS, ..Ranking::default() })?;
     if !(16..=65536).contains(&transcript.chunk_tokens) {
         return Err(format!("chunk-tokens is {}, not 16 to 65536", transcript.chunk_tokens));
     }
