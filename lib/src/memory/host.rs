@@ -31,8 +31,8 @@ pub(super) trait Experiences: Sync {
     /// The runs that the target may learn from, in chronological order.
     fn eligible(&self) -> Vec<InstanceId>;
 
-    /// Reads one run; its events only where asked for. Called for one run at a time, so that a long history needs
-    /// the memory of its longest run.
+    /// Reads one run; its events only where asked for. Called for as many runs at a time as there are processors, so that
+    /// a long history needs the memory of its longest few.
     ///
     /// # Errors
     /// What happened, with the path.
@@ -209,13 +209,15 @@ impl Host {
         spend(&mut build, Instant::now(), system.prepare(&scope).await?);
         let mut taken = Take { about: &about, history, chain: Chain::new(about.order_sensitive) };
         let mut ahead = None;
-        for origin in order.iter().filter(|_| about.ingests) {
-            let Taken { cost, redactions } = match shelf.as_deref_mut() {
-                Some(shelf) => taken.take_in(shelf, system.as_mut(), origin, &mut ahead).await?,
-                None => taken.ingest(system.as_mut(), origin).await?,
-            };
-            build = build.plus(cost);
-            redacted.add(redactions);
+        let order: &[InstanceId] = if about.ingests { &order } else { &[] };
+        let readers = std::thread::available_parallelism().map_or(1, usize::from);
+        for some in order.chunks(readers) {
+            for found in taken.find(some, shelf.as_deref())? {
+                let Taken { cost, redactions } =
+                    taken.take_in(found, shelf.as_deref_mut(), system.as_mut(), &mut ahead).await?;
+                build = build.plus(cost);
+                redacted.add(redactions);
+            }
         }
         taken.take_back(system.as_mut(), ahead)?;
         let started = Instant::now();
@@ -453,6 +455,28 @@ struct Take<'a> {
     chain: Chain,
 }
 
+/// A run as it was found: on the shelf, or in the history.
+struct Found {
+    origin: InstanceId,
+    key: String,
+    saved: Option<(serde_json::Value, Taken)>,
+    read: Option<(Experience, Taken)>,
+}
+
+/// The same work for several things, each on a thread of its own.
+fn on_all<I, U>(things: I, work: impl Fn(I::Item) -> U + Sync) -> Vec<U>
+where
+    I: IntoIterator<Item: Send>,
+    U: Send,
+{
+    let work = &work;
+    std::thread::scope(|scope| {
+        let working: Vec<_> = things.into_iter().map(|thing| scope.spawn(move || work(thing))).collect();
+        let done = working.into_iter().map(|thread| thread.join());
+        done.map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
+}
+
 /// What stands on the shelf for a run, not taken back yet: of a store whose state mixes runs only the last one counts.
 type Ahead = Option<(InstanceId, serde_json::Value)>;
 
@@ -479,38 +503,62 @@ impl Take<'_> {
         }
     }
 
+    /// Finds some runs on the shelf, and reads the others, on all processors.
+    fn find(&mut self, origins: &[InstanceId], shelf: Option<&Shelf>) -> Result<Vec<Found>, MemoryError> {
+        let mut found = Vec::new();
+        let digests = match shelf {
+            Some(_) => on_all(origins, |origin| self.history.digest(origin)),
+            None => origins.iter().map(|_| Ok(Default::default())).collect(),
+        };
+        for (origin, digest) in origins.iter().zip(digests) {
+            let (content, outcome) = digest.map_err(|reason| self.unreadable(origin, reason))?;
+            let key = self.chain.next(origin, &content, outcome.filter(|_| self.about.uses_outcome));
+            let saved = shelf.map(|shelf| shelf.get(&key)).transpose()?.flatten();
+            found.push(Found { origin: origin.clone(), key, saved, read: None });
+        }
+        let missing: Vec<&mut Found> = found.iter_mut().filter(|found| found.saved.is_none()).collect();
+        let read = on_all(missing, |found| {
+            let started = Instant::now();
+            let mut redactions = Redactions::default();
+            let experience = self.read(&found.origin, &mut redactions)?;
+            let cost = Cost { seconds: started.elapsed().as_secs_f64(), ..Cost::ZERO };
+            found.read = Some((experience, Taken { cost, redactions }));
+            Ok(())
+        });
+        read.into_iter().collect::<Result<(), MemoryError>>()?;
+        Ok(found)
+    }
+
     async fn take_in(
-        &mut self,
-        shelf: &mut Shelf,
+        &self,
+        found: Found,
+        shelf: Option<&mut Shelf>,
         system: &mut dyn MemorySystem,
-        origin: &InstanceId,
         ahead: &mut Ahead,
     ) -> Result<Taken, MemoryError> {
-        let (content, outcome) =
-            self.history.digest(origin).map_err(|reason| self.unreadable(origin, reason))?;
-        let key = self.chain.next(origin, &content, outcome.filter(|_| self.about.uses_outcome));
-        if let Some((saved, taken)) = shelf.get(&key)? {
+        let Found { origin, key, saved, read } = found;
+        if let Some((saved, taken)) = saved {
             if self.about.order_sensitive {
-                *ahead = Some((origin.clone(), saved));
+                *ahead = Some((origin, saved));
             } else {
-                system.load(origin, saved)?;
+                system.load(&origin, saved)?;
             }
             return Ok(taken);
         }
+        let Some((experience, mut taken)) = read else {
+            return Err(self.unreadable(&origin, "it was neither read nor found".into()));
+        };
         self.take_back(system, ahead.take())?;
-        let taken = self.ingest(system, origin).await?;
-        if let Some(saved) = system.saved(origin)? {
-            shelf.put(&key, origin, &saved, &taken)?;
+        let started = Instant::now();
+        let mut cost = Cost::ZERO;
+        spend(&mut cost, started, system.ingest(&experience).await?);
+        taken.cost = taken.cost.plus(cost);
+        if let Some(shelf) = shelf
+            && let Some(saved) = system.saved(&origin)?
+        {
+            shelf.put(&key, &origin, &saved, &taken)?;
         }
         Ok(taken)
-    }
-
-    async fn ingest(&self, system: &mut dyn MemorySystem, origin: &InstanceId) -> Result<Taken, MemoryError> {
-        let started = Instant::now();
-        let (mut cost, mut redactions) = (Cost::ZERO, Redactions::default());
-        let experience = self.read(origin, &mut redactions)?;
-        spend(&mut cost, started, system.ingest(&experience).await?);
-        Ok(Taken { cost, redactions })
     }
 
     fn take_back(&self, system: &mut dyn MemorySystem, ahead: Ahead) -> Result<(), MemoryError> {

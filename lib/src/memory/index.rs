@@ -287,6 +287,9 @@ impl Index {
         if let (Some(model), None) = (&about.model, &resources.model) {
             resources.model = Some(Arc::new(NameOnly(model.clone())));
         }
+        if let (Some(embedder), None) = (&about.embedder, &resources.embedder) {
+            resources.embedder = Some(Arc::new(NameOnly(embedder.clone())));
+        }
         let opened = open(system, settings, &resources)?;
         let now = opened.describe();
         if (&now.embedder, &now.model) != (&about.embedder, &about.model) {

@@ -15,7 +15,7 @@ use super::systems::{
     repo_notes, transcript, workflow,
 };
 use super::{LearnsFrom, MemoryError, MemorySystem};
-use crate::llm::{Embedder, LlmError, Model, Reply, Request};
+use crate::llm::{Embedded, Embedder, LlmError, Model, Reply, Request};
 
 /// What a system may use beside its history.
 #[derive(Clone, Default)]
@@ -28,7 +28,7 @@ pub struct Resources {
     pub site: Option<Site>,
 }
 
-/// The name of a model that is not at hand: enough to read what it helped to learn, and refused when it is asked.
+/// The name of a model or embedder that is not at hand: enough to read what it helped to learn, and refused when it is asked.
 pub(super) struct NameOnly(pub String);
 
 #[async_trait]
@@ -38,6 +38,18 @@ impl Model for NameOnly {
             endpoint: self.0.clone(),
             reason: "the model is not given; name it to learn more".into(),
         })
+    }
+
+    fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+#[async_trait]
+impl Embedder for NameOnly {
+    async fn embed(&self, _texts: &[String]) -> Result<Embedded, LlmError> {
+        let reason = "the index was built with this embedder, which is not given: name it to search".into();
+        Err(LlmError::Setup { endpoint: self.0.clone(), reason })
     }
 
     fn name(&self) -> &str {

@@ -225,12 +225,8 @@ impl Names {
                 ControlFlow::Continue(())
             });
         }
-        if let Some((_, path, ..)) = found.iter().find(|(started, ..)| started.is_none()) {
-            return Err(Failure::input(anyhow::anyhow!(
-                "{}: states no start, so its place in time is unknown; name its task with --ids",
-                path.display()
-            )));
-        }
+        // a run without a start has no place in the order: it is named when it is converted
+        found.retain(|(started, ..)| started.is_some());
         found.sort();
         for (index, (started, path, line, session)) in found.into_iter().enumerate() {
             let id = format!("{owner}__{name}-{}", index + 1);
@@ -255,7 +251,11 @@ impl Names {
             .or_else(|| self.numbered.get(&(path.to_owned(), head.line)).cloned())
             .ok_or_else(|| {
                 let line = head.line.map(|line| format!("line {line}: ")).unwrap_or_default();
-                format!("{line}the run states no task; name it with --ids FILE, or number all such runs with --repo OWNER/NAME")
+                let start = if head.started.is_none() { " and no start" } else { "" };
+                format!(
+                    "{line}the run states no task{start}: name it with --ids FILE; --repo OWNER/NAME numbers the runs that \
+                     state a start"
+                )
             })
     }
 }

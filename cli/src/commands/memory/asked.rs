@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use memtrial::llm::{Client, Endpoint, Kept, Secret};
+use memtrial::llm::{Client, Endpoint, EndpointEmbedder, Kept, Secret};
 use memtrial::memory::Resources;
 use serde_json::Value;
 
@@ -35,6 +35,43 @@ fn model(text: &str) -> Result<(String, String), String> {
         .ok_or_else(|| "expected MODEL@URL".to_owned())
 }
 
+/// What embeds.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Search by meaning")]
+pub struct EmbedArgs {
+    /// An OpenAI-compatible endpoint with embeddings; without it records are found by words alone
+    #[arg(long, value_name = "MODEL@URL", value_parser = model)]
+    pub embedder: Option<(String, String)>,
+    /// The environment variable that holds the embedder's key
+    #[arg(long, value_name = "NAME", requires = "embedder")]
+    pub embedder_key_env: Option<String>,
+}
+
+impl EmbedArgs {
+    /// Adds the embedder to what a system may use.
+    pub fn add(&self, resources: &mut Resources) -> Result<(), Failure> {
+        let Some((model, url)) = &self.embedder else { return Ok(()) };
+        let mut endpoint = Endpoint::new(url, model);
+        if let Some(name) = &self.embedder_key_env {
+            endpoint = endpoint.with_key(key(name)?);
+        }
+        resources.embedder = Some(Arc::new(EndpointEmbedder::new(endpoint).map_err(Failure::input)?));
+        Ok(())
+    }
+
+    /// An index is asked with the embedder that it was built with.
+    pub fn resources(&self) -> Result<Resources, Failure> {
+        let mut resources = Resources::default();
+        self.add(&mut resources)?;
+        Ok(resources)
+    }
+}
+
+fn key(name: &str) -> Result<Secret, Failure> {
+    let missing = |_| Failure::environment(anyhow::anyhow!("the environment variable {name} is not set"));
+    std::env::var(name).map(Secret::new).map_err(missing)
+}
+
 impl ModelArgs {
     /// What the flags give a system. Replies are kept below `folder`, so that none is paid for twice.
     pub fn resources(&self, folder: &Path) -> Result<Resources, Failure> {
@@ -43,10 +80,7 @@ impl ModelArgs {
         endpoint.api = api(&self.api);
         endpoint.params = self.param.iter().cloned().collect();
         if let Some(name) = &self.api_key_env {
-            let key = std::env::var(name).map_err(|_| {
-                Failure::environment(anyhow::anyhow!("the environment variable {name} is not set"))
-            })?;
-            endpoint = endpoint.with_key(Secret::new(key));
+            endpoint = endpoint.with_key(key(name)?);
         }
         let client = Client::new(endpoint).map_err(Failure::input)?;
         let model = Arc::new(Kept::new(client, &folder.join("replies")));

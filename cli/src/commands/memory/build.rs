@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::super::history::Order;
 use super::super::param;
 use super::super::task::table;
-use super::asked::ModelArgs;
+use super::asked::{EmbedArgs, ModelArgs};
 use super::failure;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::ui;
@@ -36,6 +36,8 @@ pub struct Args {
     chronology: Order,
     #[command(flatten)]
     model: ModelArgs,
+    #[command(flatten)]
+    embed: EmbedArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -53,7 +55,8 @@ pub async fn run(args: Args) -> Outcome {
         return Err(Failure::input(anyhow::anyhow!("{place} holds no run that is named by its task's id")));
     }
     let settings = Value::Object(args.settings.into_iter().collect::<Map<_, _>>());
-    let resources = args.model.resources(&args.out)?;
+    let mut resources = args.model.resources(&args.out)?;
+    args.embed.add(&mut resources)?;
     let mut all = Vec::new();
     let mut on = |built: &Built| {
         if !args.json {

@@ -11,7 +11,7 @@ use memtrial::task::InstanceId;
 use serde_json::{Map, Value};
 
 use super::super::param;
-use super::asked::ModelArgs;
+use super::asked::{EmbedArgs, ModelArgs};
 use super::failure;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::ui;
@@ -42,6 +42,8 @@ pub struct Args {
     no_gate: bool,
     #[command(flatten)]
     model: ModelArgs,
+    #[command(flatten)]
+    embed: EmbedArgs,
     /// Where the replies of the model are kept, so that none is paid for twice
     #[arg(long, value_name = "DIR", default_value = "memtrial-eval")]
     replies: PathBuf,
@@ -70,7 +72,8 @@ pub async fn run(args: Args) -> Outcome {
     }
     let most = usize::from(args.k);
     let ks: Vec<usize> = KS.into_iter().filter(|k| *k < most).chain([most]).collect();
-    let resources = args.model.resources(&args.replies)?;
+    let mut resources = args.model.resources(&args.replies)?;
+    args.embed.add(&mut resources)?;
     let mut reports = Vec::new();
     for name in &args.systems {
         let about = memory::describe(name).map_err(failure)?;

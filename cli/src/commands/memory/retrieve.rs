@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use memtrial::dataset::{MergeDates, read_tasks};
 use memtrial::memory::host::{Injection, Outcome as Answer, Retrieved, Setup};
 use memtrial::memory::index::Index;
-use memtrial::memory::{Budget, Query, Record, Resources};
+use memtrial::memory::{Budget, Query, Record};
 use memtrial::task::InstanceId;
 use serde_json::{Value, json};
 
+use super::asked::EmbedArgs;
 use super::failure;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::ui;
@@ -33,6 +34,8 @@ pub struct Args {
     /// Tokens of all records together, at most
     #[arg(long, default_value_t = 1024, value_name = "N")]
     tokens: u64,
+    #[command(flatten)]
+    embed: EmbedArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -51,7 +54,7 @@ pub async fn run(args: Args) -> Outcome {
     let setup = Setup::plain(Budget { records: args.k, tokens: args.tokens });
     let merged_at = dates.merged_at(&args.target);
     let mut host =
-        index.host(&args.target, merged_at, &Resources::default(), setup).await.map_err(failure)?;
+        index.host(&args.target, merged_at, &args.embed.resources()?, setup).await.map_err(failure)?;
     let query = Query { text: args.query.clone(), ..Query::at_start((&task.solver).into()) };
     let retrieved = host.retrieve(&query).await.map_err(failure)?;
     if args.json {

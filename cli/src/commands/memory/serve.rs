@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
-use memtrial::memory::Resources;
 use memtrial::memory::index::Index;
 use memtrial::memory::serve::{Feedbacks, Served};
 use rmcp::ServiceExt;
@@ -15,6 +14,7 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
 
+use super::asked::EmbedArgs;
 use super::failure;
 use crate::exit::{Exit, Failure, Outcome, interrupted};
 use crate::ui;
@@ -38,11 +38,13 @@ pub struct Args {
     /// Allows an address that other machines can reach. Whoever reaches it can read the index: there is no key.
     #[arg(long, requires = "http")]
     beyond_loopback: bool,
+    #[command(flatten)]
+    embed: EmbedArgs,
 }
 
 pub async fn run(args: Args) -> Outcome {
     let index = Index::open(&args.index).map_err(failure)?;
-    let served = Served::load(&index, &Resources::default()).await.map_err(failure)?;
+    let served = Served::load(&index, &args.embed.resources()?).await.map_err(failure)?;
     serve(Arc::new(served), &args).await
 }
 
