@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use memtrial::llm::{Client, Endpoint, EndpointEmbedder, Kept, Secret};
-use memtrial::memory::Resources;
-use serde_json::Value;
+use memtrial::memory::{self, Resources};
+use serde_json::{Map, Value};
 
 use super::super::{APIS, api, param};
 use crate::exit::Failure;
@@ -33,6 +33,23 @@ fn model(text: &str) -> Result<(String, String), String> {
     parts
         .map(|(model, url)| (model.to_owned(), url.to_owned()))
         .ok_or_else(|| "expected MODEL@URL".to_owned())
+}
+
+/// A plugged-in system as a file describes it: `program` or `mcp`, and its settings.
+pub fn plugged(path: &Path) -> Result<(String, Map<String, Value>), Failure> {
+    let text = fs_err::read_to_string(path).map_err(Failure::input)?;
+    let wrong = |reason: String| Failure::input(anyhow::anyhow!("{}: {reason}", path.display()));
+    let mut table = memory::plugged::read_settings(&text).map_err(wrong)?;
+    let kind = table.remove("memory").and_then(|kind| Some(kind.as_str()?.to_owned()));
+    let kind = kind.unwrap_or_else(|| "program".to_owned());
+    if !["program", "mcp"].contains(&kind.as_str()) {
+        return Err(wrong(format!("memory = {kind:?}: it is program or mcp")));
+    }
+    // As in a study's condition they may lie in a table of their own.
+    if let Some(Value::Object(inner)) = table.remove("settings") {
+        table = inner;
+    }
+    Ok((kind, table))
 }
 
 /// What embeds.

@@ -1,14 +1,15 @@
 //! `memtrial memory check`: does a plugged-in memory system hold what every system must?
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use memtrial::llm::gateway::{Caps, Gateway, Settings};
 use memtrial::llm::{Endpoint, Limiter, Secret};
 use memtrial::memory::plugged::{Calls, ProgramSettings, Site, check};
 use memtrial::memory::{self, Resources, conformance};
 use memtrial::sandbox::{self, Limits};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::asked::plugged;
 use crate::commands::rooms::{CacheArgs, backend};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::ui;
@@ -85,19 +86,10 @@ pub async fn run(args: Args) -> Outcome {
 
 /// The system's kind and its settings: those of the file, and what the command line says besides.
 fn settings(args: &Args) -> Result<(String, Value), Failure> {
-    let mut table = match &args.settings {
-        Some(path) => read(path)?,
-        None => serde_json::Map::new(),
+    let (kind, mut table) = match &args.settings {
+        Some(path) => plugged(path)?,
+        None => ("program".to_owned(), Map::new()),
     };
-    let kind = table.remove("memory").and_then(|kind| Some(kind.as_str()?.to_owned()));
-    let kind = kind.unwrap_or_else(|| "program".to_owned());
-    if !["program", "mcp"].contains(&kind.as_str()) {
-        return Err(Failure::input(anyhow::anyhow!("memory = {kind:?}: it is program or mcp")));
-    }
-    // As in a study's condition they may lie in a table of their own.
-    if let Some(Value::Object(inner)) = table.remove("settings") {
-        table = inner;
-    }
     if !args.command.is_empty() {
         table.insert("command".into(), json!(args.command));
     }
@@ -112,12 +104,6 @@ fn settings(args: &Args) -> Result<(String, Value), Failure> {
         }
     }
     Ok((kind, Value::Object(table)))
-}
-
-fn read(path: &Path) -> Result<serde_json::Map<String, Value>, Failure> {
-    let text = fs_err::read_to_string(path).map_err(Failure::input)?;
-    memory::plugged::read_settings(&text)
-        .map_err(|reason| Failure::input(anyhow::anyhow!("{}: {reason}", path.display())))
 }
 
 fn calls(args: &Args) -> Result<Option<Calls>, Failure> {

@@ -7,19 +7,22 @@ use clap::builder::PossibleValuesParser;
 use memtrial::audit::memory::{Evaluation, KS, evaluate};
 use memtrial::dataset::{HistoryStore, read_tasks};
 use memtrial::memory;
+use memtrial::memory::plugged::Site;
+use memtrial::sandbox::{self, Limits};
 use memtrial::task::InstanceId;
 use serde_json::{Map, Value};
 
 use super::super::param;
-use super::asked::{EmbedArgs, ModelArgs};
+use super::asked::{EmbedArgs, ModelArgs, plugged};
 use super::failure;
+use crate::commands::rooms::{CacheArgs, backend};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::ui;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The memory systems
-    #[arg(required = true, value_name = "SYSTEM", value_parser = names())]
+    #[arg(required_unless_present = "plugged", value_name = "SYSTEM", value_parser = names())]
     systems: Vec<String>,
     /// A folder of trajectories, as for `history list`; the outcomes beside it say which runs are resolved
     #[arg(long)]
@@ -37,6 +40,15 @@ pub struct Args {
     /// A setting of the systems, as KEY=JSON
     #[arg(long = "set", value_name = "KEY=JSON", value_parser = param)]
     settings: Vec<(String, Value)>,
+    /// A plugged-in system besides: a TOML or JSON file, as `memory check --settings` reads it
+    #[arg(long, value_name = "FILE")]
+    plugged: Vec<PathBuf>,
+    /// Where plugged-in systems run: `local` has no isolation
+    #[arg(long, value_name = "BACKEND", default_value = "namespaces",
+          value_parser = PossibleValuesParser::new(sandbox::BACKENDS))]
+    sandbox: String,
+    #[command(flatten)]
+    cache: CacheArgs,
     /// Turns abstention off, where a system has a gate
     #[arg(long)]
     no_gate: bool,
@@ -74,18 +86,33 @@ pub async fn run(args: Args) -> Outcome {
     let ks: Vec<usize> = KS.into_iter().filter(|k| *k < most).chain([most]).collect();
     let mut resources = args.model.resources(&args.replies)?;
     args.embed.add(&mut resources)?;
+    let state = tempfile::tempdir().map_err(Failure::environment)?;
+    let mut systems: Vec<(String, String, Map<String, Value>)> =
+        args.systems.iter().map(|name| (name.clone(), name.clone(), Map::new())).collect();
+    for path in &args.plugged {
+        let (kind, settings) = plugged(path)?;
+        systems.push((path.display().to_string(), kind, settings));
+    }
+    if !args.plugged.is_empty() {
+        resources.site = Some(Site {
+            backend: backend(&args.sandbox, &args.cache)?,
+            state: state.path().to_owned(),
+            limits: Limits::default(),
+            calls: None,
+        });
+    }
     let mut reports = Vec::new();
-    for name in &args.systems {
-        let about = memory::describe(name).map_err(failure)?;
-        let mut settings: Map<String, Value> = args.settings.iter().cloned().collect();
+    for (name, kind, mut settings) in systems {
+        let about = memory::describe(&kind).map_err(failure)?;
+        settings.extend(args.settings.iter().cloned());
         if args.no_gate && !about.ranked.is_empty() {
             settings.insert("gate".into(), Value::Bool(false));
         }
         let settings = Value::Object(settings);
-        let open = || memory::open(name, &settings, &resources);
+        let open = || memory::open(&kind, &settings, &resources);
         open().map_err(failure)?;
         let asked =
-            Evaluation { name, open: &open, store: &store, tasks: &tasks, targets: &targets, ks: &ks };
+            Evaluation { name: &name, open: &open, store: &store, tasks: &tasks, targets: &targets, ks: &ks };
         reports.push(evaluate(asked).await.map_err(Failure::input)?);
     }
     if args.json {

@@ -42,7 +42,7 @@ enum Verb {
     /// Says what a system does, what can be set, and what differs from its paper.
     Describe(describe::Args),
     /// Measures offline how well systems find relevant earlier runs, beside recency and random order.
-    Eval(eval::Args),
+    Eval(Box<eval::Args>),
     /// Tries, check by check, whether a plugged-in memory system holds what every system must.
     Check(check::Args),
 }
@@ -57,7 +57,7 @@ pub async fn run(args: Args) -> Outcome {
         Verb::Serve(args) => serve::run(args).await,
         Verb::Freeze(args) => freeze::run(&args),
         Verb::Describe(args) => describe::run(&args),
-        Verb::Eval(args) => eval::run(args).await,
+        Verb::Eval(args) => eval::run(*args).await,
         Verb::Check(args) => check::run(args).await,
     }
 }
