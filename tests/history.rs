@@ -127,7 +127,7 @@ fn logs_of_other_agents_become_a_history() {
         memtrial(folder.path(), &all)
     };
     let (code, _, err) = convert(&[]);
-    assert!(code == 3 && err.contains("a.jsonl: the run states no task; name it with --ids"), "{err}");
+    assert!(code == 3 && err.contains("a.jsonl: the run states no task: name it with --ids"), "{err}");
     let (code, out, err) = convert(&["--repo", "acme/widget"]);
     assert_eq!((code, out.as_str()), (0, "2 runs with 8 events written to h\n"));
     assert!(
