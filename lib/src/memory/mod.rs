@@ -25,6 +25,7 @@ mod changes;
 mod distil;
 mod error;
 mod history;
+mod intake;
 mod notebook;
 pub mod plugged;
 mod record;

@@ -98,8 +98,8 @@ pub struct About {
     pub learns_from: LearnsFrom,
     /// Its settings.
     pub settings: &'static [Setting],
-    /// Settings of ranking and abstaining, which all systems of records share.
-    pub ranked: &'static [Setting],
+    /// Settings that it shares with others: of ranking and abstaining, or of programs.
+    pub shared: &'static [Setting],
     /// Where the method comes from; empty: memtrial's own.
     pub paper: &'static str,
     /// What differs from there.
@@ -202,7 +202,7 @@ fn known(about: &About) -> String {
     let keys: Vec<String> = about
         .settings
         .iter()
-        .chain(about.ranked)
+        .chain(about.shared)
         .map(|key| format!("{} ({})", key.name, key.value))
         .collect();
     if keys.is_empty() { "none".to_owned() } else { keys.join(", ") }
@@ -300,7 +300,7 @@ mod tests {
     fn defaults_are_as_documented() {
         let resources = Resources { model: Some(Scripted::new(Vec::new())), ..Resources::default() };
         for about in TABLE.into_iter().filter(|about| !NEEDY.contains(&about.name)) {
-            for key in about.settings.iter().chain(about.ranked) {
+            for key in about.settings.iter().chain(about.shared) {
                 let value = serde_json::from_str(key.default).unwrap_or(Value::Null);
                 let opened = open(about.name, &json!({key.name: value}), &resources);
                 assert!(opened.is_ok(), "{} of {}: {}", key.name, about.name, opened.err().unwrap());

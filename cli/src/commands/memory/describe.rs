@@ -50,7 +50,7 @@ fn print(about: &About) {
         ui::data(&format!("After: {}", about.paper));
     }
     about.deviations.iter().for_each(|deviation| ui::data(&format!("  differs: {deviation}")));
-    let settings: Vec<&Setting> = about.settings.iter().chain(about.ranked).collect();
+    let settings: Vec<&Setting> = about.settings.iter().chain(about.shared).collect();
     if settings.is_empty() {
         ui::data("It has no settings.");
         return;

@@ -105,7 +105,7 @@ pub async fn run(args: Args) -> Outcome {
     for (name, kind, mut settings) in systems {
         let about = memory::describe(&kind).map_err(failure)?;
         settings.extend(args.settings.iter().cloned());
-        if args.no_gate && !about.ranked.is_empty() {
+        if args.no_gate && about.shared.iter().any(|key| key.name == "gate") {
             settings.insert("gate".into(), Value::Bool(false));
         }
         let settings = Value::Object(settings);

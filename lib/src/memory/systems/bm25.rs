@@ -13,7 +13,7 @@ pub(in crate::memory) const ABOUT: About = About {
     summary: "the earlier issue texts and submitted patches, cut to the budget; found by words (and by meaning, with an embedder)",
     needs: Needs::Nothing,
     learns_from: LearnsFrom::History,
-    ranked: RANKED,
+    shared: RANKED,
     settings: &[],
     paper: "",
     deviations: &[],

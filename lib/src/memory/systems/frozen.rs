@@ -20,7 +20,7 @@ pub(in crate::memory) const ABOUT: About = About {
     summary: "records of a published file (JSON lines), with their provenance, injected as they are; learns nothing",
     needs: Needs::Nothing,
     learns_from: LearnsFrom::EarlierTasks,
-    ranked: &[],
+    shared: &[],
     settings: &[Setting { name: "file", value: "a path", default: "(required)", what: "the records" }],
     paper: "VibeMemBench, arXiv 2609.23570: its track A injects frozen verified records",
     deviations: &[

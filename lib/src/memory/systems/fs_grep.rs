@@ -22,7 +22,7 @@ pub(in crate::memory) const ABOUT: About = About {
     summary: "the earlier runs as files outside the repository, for the agent to search with its own commands; no system at all",
     needs: Needs::Nothing,
     learns_from: LearnsFrom::History,
-    ranked: &[],
+    shared: &[],
     settings: &[
         Setting {
             name: "file-tokens",

@@ -18,7 +18,7 @@ pub(in crate::memory) const ABOUT: About = About {
               condition) has",
     needs: Needs::Nothing,
     learns_from: LearnsFrom::OtherRepositories,
-    ranked: &[],
+    shared: &[],
     settings: &[],
     paper: "",
     deviations: &[],

@@ -14,7 +14,7 @@ pub(in crate::memory) const ABOUT: About = About {
     summary: "the baseline: remembers nothing",
     needs: Needs::Nothing,
     learns_from: LearnsFrom::History,
-    ranked: &[],
+    shared: &[],
     settings: &[],
     paper: "",
     deviations: &[],

@@ -15,7 +15,7 @@ pub(in crate::memory) const ABOUT: About = About {
     summary: "a control arm: neutral sentences about software, as many tokens as the budget (or the matched condition) has",
     needs: Needs::Nothing,
     learns_from: LearnsFrom::OtherRepositories,
-    ranked: &[],
+    shared: &[],
     settings: &[],
     paper: "",
     deviations: &[],

@@ -20,7 +20,7 @@ pub(in crate::memory) const ABOUT: About = About {
               adds new ones, and they are merged by rules",
     needs: Needs::AsksModel,
     learns_from: LearnsFrom::History,
-    ranked: &[],
+    shared: &[],
     settings: &[
         Setting {
             name: "digest-tokens",

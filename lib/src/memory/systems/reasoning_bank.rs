@@ -15,7 +15,7 @@ pub(in crate::memory) const ABOUT: About = About {
               task are delivered together, as one record",
     needs: Needs::AsksModel,
     learns_from: LearnsFrom::History,
-    ranked: RANKED,
+    shared: RANKED,
     settings: &[
         Setting {
             name: "digest-tokens",

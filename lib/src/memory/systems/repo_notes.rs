@@ -17,7 +17,7 @@ pub(in crate::memory) const ABOUT: About = About {
     summary: "one file of notes a repository, rewritten by a model after each run, in the manner of an AGENTS.md",
     needs: Needs::AsksModel,
     learns_from: LearnsFrom::History,
-    ranked: &[],
+    shared: &[],
     settings: &[
         Setting {
             name: "digest-tokens",

@@ -13,7 +13,7 @@ pub(in crate::memory) const ABOUT: About = About {
     summary: "pieces of the raw transcripts (issue, thoughts, commands, outputs, patch): the naive baseline",
     needs: Needs::Nothing,
     learns_from: LearnsFrom::History,
-    ranked: RANKED,
+    shared: RANKED,
     settings: &[Setting {
         name: "chunk-tokens",
         value: "16 to 65536",

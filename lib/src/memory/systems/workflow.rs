@@ -13,7 +13,7 @@ pub(in crate::memory) const ABOUT: About = About {
     summary: "routines (when to use them, steps with placeholders) that a model induces from each successful run",
     needs: Needs::AsksModel,
     learns_from: LearnsFrom::History,
-    ranked: RANKED,
+    shared: RANKED,
     settings: &[
         Setting {
             name: "digest-tokens",

@@ -20,7 +20,7 @@ pub(in crate::memory) const ABOUT: About = About {
               pattern, lesson, anchors), written by a model where one is given and by rules where none is",
     needs: Needs::MayAskModel,
     learns_from: LearnsFrom::History,
-    ranked: RANKED,
+    shared: RANKED,
     settings: &[
         Setting {
             name: "digest-tokens",
