@@ -240,6 +240,12 @@ fn a_wrong_study_file_is_named() {
         ("[sandbox]", "[sandbox]\nenv = { \"A=B\" = \"x\" }", "is no name of a variable"),
         ("[sandbox]", "[sandbox]\nlimits = { cpus = 0.0 }", "sandbox.limits: "),
         ("timeout = 1800", "timeout = 0", "grade.timeout: at least 1"),
+        ("tokens = 1024", "tokens = 1024\nmatch = \"none\"", "match: \"none\" is no condition"),
+        (
+            "tokens = 1024",
+            "tokens = 1024\nmatch = \"off\"\ninject = \"phases\"",
+            "match: only what is injected at the start",
+        ),
     ] {
         std::fs::write(&file, template.replace(from, to)).unwrap();
         let (code, message) = study("run");

@@ -98,6 +98,11 @@ impl Design {
             known("model", &condition.model)?;
             known("embedder", &condition.embedder)?;
             let Some(other) = &condition.matches else { continue };
+            if !condition.inject.is_default() {
+                return Err(format!(
+                    "conditions.{name}.match: only what is injected at the start can be matched"
+                ));
+            }
             match self.conditions.get(other) {
                 None => return Err(format!("conditions.{name}.match: {other:?} is no condition")),
                 Some(other) if other.matches.is_some() => {
